@@ -67,24 +67,20 @@ pub(crate) fn build(
         columns: &columns,
     };
     let all = total(&columns);
-    let room = |bits: u32| bits.checked_sub(cell_bits.total());
-    let narrow = match room(u64::BITS) {
-        Some(room) if all <= room => Some(Ties::none(all)),
-        Some(room) => ties::find_few::<u64>(&batch, room),
-        None => None,
-    };
     let bounds = [from, to];
-    let keys = match narrow {
-        Some(ties) => Keys::Narrow(keys_of(&batch, &ties, cell_bits, bounds)),
-        None => {
-            let room = room(u128::BITS).unwrap_or(0);
-            let ties = if all <= room {
-                Ties::none(all)
-            } else {
-                ties::find::<u128>(&batch, room)
-            };
-            Keys::Wide(keys_of(&batch, &ties, cell_bits, bounds))
-        }
+    let room = |bits: u32| bits.checked_sub(cell_bits.total());
+    let fits = |bits: u32| room(bits).is_some_and(|room| all <= room);
+    // Looking for ties costs more than wide keys do: a merge drops what their leading bits share.
+    let keys = if fits(u64::BITS) {
+        Keys::Narrow(keys_of(&batch, &Ties::none(all), cell_bits, bounds))
+    } else if fits(u128::BITS) {
+        Keys::Wide(keys_of(&batch, &Ties::none(all), cell_bits, bounds))
+    } else if let Some(ties) = room(u64::BITS).and_then(|room| ties::find_few::<u64>(&batch, room))
+    {
+        Keys::Narrow(keys_of(&batch, &ties, cell_bits, bounds))
+    } else {
+        let ties = ties::find::<u128>(&batch, room(u128::BITS).unwrap_or(0));
+        Keys::Wide(keys_of(&batch, &ties, cell_bits, bounds))
     };
     Ok(KeySet {
         keys,
