@@ -2,13 +2,16 @@
 
 usage: interop_selections.py OUR_LIBRARY FOLDER SEED COUNT
 
-The reference writes arrays; Azulejo, called through its C API, reads them; numpy says what is right. Four classes: dense
+The reference writes arrays; Azulejo, called through its C API, reads them; numpy says what is right. Five classes: dense
 aggregates over ranges of every kind (ascending or not, overlapping, several, one cell), conditions on attributes whose filter
-changes values, arrays that were written over an older one with a larger domain, and names and text with control characters."""
+changes values, arrays that were written over an older one with a larger domain, names and text with control characters, and tiles
+that hold frames of Zstandard from before its format was settled."""
 import ctypes as C
 import os
 import random
+import pathlib
 import shutil
+import struct
 import sys
 
 import numpy as np
@@ -151,13 +154,54 @@ def control(judge, r, lib, folder, number):
     judge.same(f"control {number} schema as JSON", 1, has.value)
 
 
+FRAMES = pathlib.Path(__file__).parents[2] / "azulejo-format/src/filter/tests/old_zstd"
+
+
+def legacy(judge, r, lib, folder, number):
+    """An array of one tile whose chunk is put into a frame of an old release: 200 numbers, see the frames' README."""
+    uri, sparse = os.path.join(folder, f"z{number}"), r.random() < 0.5
+    values = np.array([i * i // 70 * 3 for i in range(200)], "uint32")
+    dim = tiledb.Dim("d", domain=(0, 199), tile=200, dtype="int32", filters=tiledb.FilterList([]))
+    tiledb.Array.create(uri, tiledb.ArraySchema(domain=tiledb.Domain(dim), sparse=sparse, capacity=200, attrs=[
+        tiledb.Attr("v", dtype="uint32", filters=tiledb.FilterList([tiledb.ZstdFilter(3)]))]))
+    with tiledb.open(uri, "w") as array:
+        array[np.arange(200, dtype="int32") if sparse else slice(None)] = values
+    (fragment,) = pathlib.Path(uri, "__fragments").iterdir()
+    frame = r.choice(sorted(FRAMES.glob("*.zst")))
+    # A tile: chunks; a chunk: bytes before, after, of the metadata; of that: parts and sizes in them; then the frame.
+    tile, metadata = fragment / "a0.tdb", fragment / "__fragment_metadata.tdb"
+    chunks, plain, stored, own = struct.unpack_from("<QIII", raw := tile.read_bytes())
+    assert (chunks, plain, own, len(raw)) == (1, 800, 16, 20 + own + stored)
+    new = frame.read_bytes()
+    head = raw[20:20 + own - 8] + struct.pack("<II", 800, len(new))
+    tile.write_bytes(struct.pack("<QIII", 1, 800, len(new), own) + head + new)
+    size, said = struct.pack("<Q", len(raw)), metadata.read_bytes()
+    assert said.count(size) == 1, "the size of the file is said once"
+    metadata.write_bytes(said.replace(size, struct.pack("<Q", 28 + own - 8 + len(new))))
+    array = lib.open(uri)
+    query = lib.new("query_alloc", array, 0)
+    lib.query_set_layout(query, 0)
+    lib.query_set_subarray_t(query, subarray(lib, array, [[(0, 199)]], "int32"))
+    memory, size = np.zeros(200, "uint32"), U(800)
+    lib.query_set_data_buffer(query, "v", memory.ctypes.data_as(P), C.byref(size))
+    lib.query_submit(query)
+    judge.same(f"legacy {number} {frame.name} {sparse}", values.tolist(), memory[:size.value // 4].tolist())
+    try:
+        with tiledb.open(uri) as array:
+            theirs = array[:]["v"]
+    except tiledb.TileDBError:
+        # Its Zstandard does not know the oldest frames.
+        return
+    judge.same(f"legacy {number} {frame.name} {sparse}, reference", values.tolist(), theirs.tolist())
+
+
 def main():
     ours, folder, seed, count = sys.argv[1:]
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     lib, judge = Library(ours), Judge()
     for number in range(int(seed), int(seed) + int(count)):
-        for one in (aggregates, lossy, shrunk, control):
+        for one in (aggregates, lossy, shrunk, control, legacy):
             judge.run(f"{one.__name__} {number}", lambda: one(judge, random.Random(number), lib, folder, number))
     print("\n".join(judge.wrong[:40]))
     print(f"{judge.checks} reads of selections, {len(judge.wrong)} wrong")
