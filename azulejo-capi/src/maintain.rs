@@ -74,15 +74,17 @@ fn check_folder(uri: &str, fragments: &[String]) -> Result<()> {
 
 fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<FragmentOptions> {
     let max = settings.number("sm.consolidation.max_fragment_size")?;
+    let choice = Choice::new()
+        .steps(small(settings, "sm.consolidation.steps")?)
+        .fragments(
+            small(settings, "sm.consolidation.step_min_frags")?,
+            small(settings, "sm.consolidation.step_max_frags")?,
+        )
+        .size_ratio(real(settings, "sm.consolidation.step_size_ratio")?)
+        .amplification(real(settings, "sm.consolidation.amplification")?);
     let mut options = FragmentOptions::new()
         .fragments(fragments)
-        .choice(Choice {
-            steps: small(settings, "sm.consolidation.steps")?,
-            min_fragments: small(settings, "sm.consolidation.step_min_frags")?,
-            max_fragments: small(settings, "sm.consolidation.step_max_frags")?,
-            size_ratio: real(settings, "sm.consolidation.step_size_ratio")?,
-            amplification: real(settings, "sm.consolidation.amplification")?,
-        })
+        .choice(choice)
         .time(window(settings)?)
         .max_fragment_size((max != u64::MAX).then_some(max))
         .purge_deleted_cells(settings.flag("sm.consolidation.purge_deleted_cells"));

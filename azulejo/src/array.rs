@@ -53,6 +53,7 @@ use std::sync::Arc;
 
 /// A delete: cells written at its time or before do not exist unless they meet its condition.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct DeleteCommit {
     /// File name as fragments list it in their processed conditions, such as
     /// `__commits/__1_1_ab..cd_22.del`.

@@ -20,6 +20,7 @@ pub struct Context {
 
 /// How far a long piece of work has come: consolidation, vacuum, check, copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// What is counted: `cells`, `fragments`, `files`.
     pub unit: &'static str,

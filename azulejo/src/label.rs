@@ -34,6 +34,7 @@ const BLOCK_CELLS: u64 = 4096;
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Label {
     reference: DimensionLabel,
     array: Array,

@@ -20,6 +20,7 @@ use crate::storage::Uri;
 
 /// An array or a group, and where it lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Object {
     /// Where it lies.
     pub uri: String,

@@ -189,6 +189,7 @@ pub(crate) struct BoundOptions {
 
 /// What one call of [`Reader::read_into`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FillProgress {
     /// Cells written to every buffer.
     pub cells: usize,
@@ -200,6 +201,7 @@ pub struct FillProgress {
 
 /// Bytes written to the three buffers of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct PartBytes {
     /// Bytes of values.
     pub data: usize,

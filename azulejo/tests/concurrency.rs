@@ -114,11 +114,7 @@ fn check_own(context: &Context, uri: &str, writer: i64, written: i64) -> Outcome
 }
 
 fn merge(context: &Context, uri: &str) -> Outcome {
-    let choice = Choice {
-        min_fragments: 4,
-        max_fragments: 12,
-        ..Choice::default()
-    };
+    let choice = Choice::new().fragments(4, 12);
     context
         .array(uri)
         .consolidate(&FragmentOptions::new().choice(choice))?;

@@ -210,11 +210,7 @@ fn options(dice: &mut Dice) -> FragmentOptions {
     let mut options = FragmentOptions::new().memory_budget(1 << (17 + dice.roll(8)));
     match dice.roll(4) {
         0 => {
-            options.choice = Choice {
-                min_fragments: 2,
-                max_fragments: 2 + dice.roll(3) as u32,
-                ..Choice::default()
-            };
+            options.choice = Choice::new().fragments(2, 2 + dice.roll(3) as u32);
         }
         1 => options.max_fragment_size = Some(500 + dice.roll(2000)),
         2 => {

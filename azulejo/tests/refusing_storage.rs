@@ -115,10 +115,7 @@ fn prepare(context: &Context, dense: bool, consolidated: bool) {
             .array(URI)
             .consolidate_metadata(TimeRange::ALL)
             .unwrap();
-        let choice = consolidate::Choice {
-            amplification: 100.0,
-            ..Default::default()
-        };
+        let choice = consolidate::Choice::new().amplification(100.0);
         let options = FragmentOptions::new().choice(choice);
         assert_eq!(context.array(URI).consolidate(&options).unwrap().len(), 1);
     }
@@ -217,10 +214,7 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
     (
         "consolidate",
         |c, _| {
-            let choice = consolidate::Choice {
-                amplification: 100.0,
-                ..Default::default()
-            };
+            let choice = consolidate::Choice::new().amplification(100.0);
             let options = FragmentOptions::new().choice(choice);
             c.array(URI).consolidate(&options).map(drop)
         },

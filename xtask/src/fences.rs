@@ -98,8 +98,6 @@ const FENCES: &[Fence] = &[
             "azulejo/src/read/fetch.rs",
             "azulejo/src/read/prefetch.rs",
             "azulejo/src/read/stored_tile.rs",
-            // A selection is divided before there are readers: nobody drives that but itself.
-            "azulejo/src/read/split.rs",
         ],
         forbidden: &[
             "crate::storage",

@@ -172,6 +172,7 @@ fn fragments(
     let DeletedFragments {
         deleted,
         kept_in_part,
+        ..
     } = if args.dry_run {
         context.array(&args.uri).plan_fragment_deletion(selection)?
     } else {

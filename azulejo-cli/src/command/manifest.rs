@@ -18,7 +18,9 @@ pub fn run(session: &mut Session, args: &ManifestArgs) -> Result<()> {
     if args.check {
         return check(session, &args.uri);
     }
-    let Manifests { written, skipped } = session.context.object(&args.uri).write_manifests()?;
+    let Manifests {
+        written, skipped, ..
+    } = session.context.object(&args.uri).write_manifests()?;
     for (member, error) in &skipped {
         session
             .output
@@ -60,7 +62,7 @@ fn written_json(written: &WrittenManifest) -> Json {
 }
 
 fn check(session: &mut Session, uri: &str) -> Result<()> {
-    let Some(ManifestState { made, changes }) = session.context.object(uri).manifest_state()?
+    let Some(ManifestState { made, changes, .. }) = session.context.object(uri).manifest_state()?
     else {
         return Err(CliError::Stale(format!("{uri} has no manifest")));
     };

@@ -26,6 +26,7 @@ pub fn run(session: &mut Session, args: &RestoreArgs) -> Result<()> {
         fragments,
         keys,
         lost,
+        ..
     } = &restored;
     if session.output.json {
         return session.output.write_json(&json!({

@@ -26,6 +26,7 @@ pub enum FragmentSelection<'a> {
 
 /// Fragments that were, or would be, deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DeletedFragments {
     /// Their names, oldest first.
     pub deleted: Vec<String>,

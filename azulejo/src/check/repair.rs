@@ -7,6 +7,7 @@ use crate::storage::Uri;
 
 /// What a repair has done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Repaired {
     /// Findings that are mended.
     pub done: Vec<Finding>,

@@ -54,6 +54,7 @@ pub enum Fix {
 
 /// Something that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
@@ -108,6 +109,7 @@ impl CheckOptions {
 
 /// What a check has seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// What is not as it should be, the worst first.
     pub findings: Vec<Finding>,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// How fragments are chosen where they are not named: of the runs of fragments that follow each
 /// other in time, the longest that is allowed; of several as long, the smallest in bytes.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// At most this many rounds, each of which replaces some fragments by one.
     pub steps: u32,
@@ -40,6 +41,40 @@ impl Default for Choice {
 }
 
 impl Choice {
+    /// All fragments, in one round.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many rounds there are at most.
+    #[must_use]
+    pub fn steps(mut self, most: u32) -> Self {
+        self.steps = most;
+        self
+    }
+
+    /// Sets how many fragments a round takes, at least and at most.
+    #[must_use]
+    pub fn fragments(mut self, least: u32, most: u32) -> Self {
+        (self.min_fragments, self.max_fragments) = (least, most);
+        self
+    }
+
+    /// Sets what part of its larger neighbour a fragment must have at least, in bytes: 0 to 1.
+    #[must_use]
+    pub fn size_ratio(mut self, least: f64) -> Self {
+        self.size_ratio = least;
+        self
+    }
+
+    /// Sets how many times the cells of dense fragments the box around them may have.
+    #[must_use]
+    pub fn amplification(mut self, most: f64) -> Self {
+        self.amplification = most;
+        self
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |text: &str| Err(Error::InvalidArgument(text.to_owned()));
         if self.min_fragments > self.max_fragments {

@@ -119,6 +119,7 @@ impl FragmentOptions {
 
 /// One round: what was replaced by what.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Merged {
     /// Names of the fragments that were replaced.
     pub old: Vec<String>,

@@ -23,6 +23,7 @@ use azulejo_format::timestamped_name::TimestampedName;
 
 /// What a restoration changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Restored {
     /// Cells that are written: all that the array had.
     pub cells: u64,

@@ -7,6 +7,7 @@ use azulejo_format::{ArraySchema, NdRectangle};
 
 /// Sets of fragments, each to be consolidated into fragments of about the size that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ConsolidationPlan {
     /// Names of the fragments of each set, the oldest of a set first. One that stands alone is to
     /// be split.

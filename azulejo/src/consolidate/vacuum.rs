@@ -57,6 +57,7 @@ impl VacuumOptions {
 
 /// What a vacuum has removed, or would remove.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Vacuumed {
     /// Files, in the order of their removal.
     pub files: Vec<StorePath>,
@@ -72,6 +73,7 @@ pub struct Vacuumed {
 
 /// Something that a vacuum has left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Kept {
     /// What.
     pub path: StorePath,

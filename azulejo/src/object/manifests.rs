@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A manifest that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WrittenManifest {
     /// The array or group.
     pub uri: String,
@@ -39,6 +40,7 @@ pub enum Change {
 
 /// How a manifest compares with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ManifestState {
     /// The moment that the manifest shows, in milliseconds since 1970-01-01 UTC.
     pub made: u64,
@@ -48,6 +50,7 @@ pub struct ManifestState {
 
 /// What [`write`] has done.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Manifests {
     /// The manifests, that of the object asked for first.
     pub written: Vec<WrittenManifest>,

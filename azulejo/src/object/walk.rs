@@ -11,6 +11,7 @@ use std::collections::HashSet;
 
 /// Something that a walk has come across.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WalkEntry {
     /// Levels below the start, folders that are neither array nor group included; at least 1.
     pub depth: usize,

@@ -8,9 +8,10 @@ pub(super) mod stream;
 
 use super::bind;
 use super::dense::DenseReader;
-use super::fetch::FetchStrategy;
+use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
 use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::RangeSequence;
+use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
 use crate::array::Array;
 use crate::cancel::CancelHandle;
@@ -18,7 +19,6 @@ use crate::column::{ColumnMut, ColumnSet, ColumnType};
 use crate::condition::Meaning;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::read::fetch::{Waiting, block_on};
 use crate::space::{Layout, Subarray};
 use azulejo_format::fragment::Field;
 
@@ -259,6 +259,33 @@ impl Array {
     /// reading metadata.
     pub fn read(&self, options: ReadOptions) -> Result<Reader> {
         Reader::of_bound(self, options.bind(self)?)
+    }
+
+    /// Divides a selection into at most `parts` disjoint ones with about as many stored cells each,
+    /// ascending along the dimension that they are cut along. Together they select the same cells.
+    ///
+    /// There are fewer parts where there are too few tiles, or where tiles overlap so much that
+    /// several readers would read most of them more than once. Looks at metadata alone.
+    ///
+    /// ```
+    /// # use azulejo::format::{ArraySchema, Datatype};
+    /// # use azulejo::{Config, Context, Subarray};
+    /// # let context = Context::new(Config::default(), None)?;
+    /// let schema = ArraySchema::dense().dimension("x", 0i32..=99, 10)
+    ///     .attribute("a", Datatype::Float64).build()?;
+    /// context.array("mem://line").create(schema)?;
+    /// let parts = context.array("mem://line").open()?.split(&Subarray::all(), 4)?;
+    /// assert_eq!(parts.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Subarray::bind`], and of reading metadata.
+    pub fn split(&self, subarray: &Subarray, parts: usize) -> Result<Vec<Subarray>> {
+        let selection = subarray.bind(self.schema())?;
+        let fetcher = Fetcher::new(self, FetchStrategy::of(self), Waiting::Blocks, 0);
+        block_on(fetcher.metadata(&split::needs(self, &selection, parts)))?;
+        split::divide(self, selection, parts)
     }
 }
 

@@ -16,49 +16,36 @@ use std::cmp::Ordering;
 /// Of more tiles than this only some are looked at.
 const MANY_TILES: usize = 1 << 16;
 
-impl Array {
-    /// Divides a selection into at most `parts` disjoint ones with about as many stored cells each,
-    /// ascending along the dimension that they are cut along. Together they select the same cells.
-    ///
-    /// There are fewer parts where there are too few tiles, or where tiles overlap so much that
-    /// several readers would read most of them more than once. Looks at metadata alone.
-    ///
-    /// ```
-    /// # use azulejo::format::{ArraySchema, Datatype};
-    /// # use azulejo::{Config, Context, Subarray};
-    /// # let context = Context::new(Config::default(), None)?;
-    /// let schema = ArraySchema::dense().dimension("x", 0i32..=99, 10)
-    ///     .attribute("a", Datatype::Float64).build()?;
-    /// context.array("mem://line").create(schema)?;
-    /// let parts = context.array("mem://line").open()?.split(&Subarray::all(), 4)?;
-    /// assert_eq!(parts.len(), 4);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`Subarray::bind`], and of reading metadata.
-    pub fn split(&self, subarray: &Subarray, parts: usize) -> Result<Vec<Subarray>> {
-        let bound = subarray.bind(self.schema())?;
-        if parts < 2 {
-            return Ok(vec![bound]);
-        }
-        let selections = match bound {
-            Subarray::Box(selections) => selections,
-            // A sparse read brings a cell once, however often it is asked for.
-            Subarray::Points(points) if self.schema().is_dense() => {
-                return Ok(split_points(&points, self, parts));
-            }
-            points @ Subarray::Points(_) => return Ok(vec![points]),
-        };
-        let boxes = if self.schema().is_dense() {
-            let grid = TileGrid::new(self.schema())?;
-            let mut dimensions = grid.tile_order().to_vec();
-            split_dense(self, selections, &mut dimensions, parts)?
-        } else {
-            split_sparse(self, selections, parts)?
-        };
-        Ok(boxes.into_iter().map(Subarray::Box).collect())
+/// The metadata that dividing a selection looks at, by index of the fragment.
+pub(super) fn needs(array: &Array, selection: &Subarray, parts: usize) -> Vec<(usize, Section)> {
+    let fragments = match selection {
+        Subarray::Box(_) if parts >= 2 && !array.schema().is_dense() => array.fragments().len(),
+        _ => 0,
+    };
+    (0..fragments).map(|i| (i, Section::RTree)).collect()
+}
+
+/// Divides a bound selection into at most `parts` disjoint ones; what [`needs`] names is loaded.
+pub(super) fn divide(array: &Array, selection: Subarray, parts: usize) -> Result<Vec<Subarray>> {
+    if parts < 2 {
+        return Ok(vec![selection]);
     }
+    let selections = match selection {
+        Subarray::Box(selections) => selections,
+        // A sparse read brings a cell once, however often it is asked for.
+        Subarray::Points(points) if array.schema().is_dense() => {
+            return Ok(split_points(&points, array, parts));
+        }
+        points @ Subarray::Points(_) => return Ok(vec![points]),
+    };
+    let boxes = if array.schema().is_dense() {
+        let grid = TileGrid::new(array.schema())?;
+        let mut dimensions = grid.tile_order().to_vec();
+        split_dense(array, selections, &mut dimensions, parts)?
+    } else {
+        split_sparse(array, selections, parts)?
+    };
+    Ok(boxes.into_iter().map(Subarray::Box).collect())
 }
 
 /// Cuts a list of points into pieces.
@@ -216,8 +203,6 @@ fn split_sparse(
     parts: usize,
 ) -> Result<Vec<Vec<DimSelection>>> {
     let fragments = array.fragments();
-    let trees: Vec<_> = (0..fragments.len()).map(|i| (i, Section::RTree)).collect();
-    array.preload(&trees)?;
     let tiles: u64 = fragments.iter().map(|f| f.tile_num()).sum();
     let step = usize::try_from(tiles).unwrap_or(usize::MAX) / MANY_TILES + 1;
     let dimensions = &array.schema().domain.dimensions;

@@ -3,6 +3,10 @@
 mod changes;
 mod delete;
 mod error;
+mod files;
+mod listing;
+mod lock;
+mod names;
 mod side_by_side;
 mod upload;
 
@@ -11,23 +15,24 @@ use super::refusal::{already_exists, not_found};
 use super::{
     Append, Entry, FolderLock, Latency, LockFolder, ObjectReader, Pending, PendingList,
     PendingRead, PendingTails, PutNew, RandomAccess, ReadInto, ReadRange, ReadRequest, Storage,
-    StorePath, Tail, TailVisitor, Tails, Upload, path_in,
+    StorePath, Tail, TailVisitor, Tails, Upload,
 };
-use crate::error::{Error, Result};
-use crate::large_pages;
+use crate::error::Result;
 use crate::per_process::PerProcess;
 use crate::platform::{HAS_THREADS, read_exact_at};
 use bytes::Bytes;
 use changes::Changes;
 #[doc(hidden)]
 pub use changes::{ChangeLog, FileChange};
-use error::{io_error, is_missing, storage_error};
+use error::{io_error, storage_error};
+use files::{OpenFile, file_size, open, open_file, read_range};
+pub(crate) use names::is_temporary;
+use names::{parent_of, refuse_links, temporary_path};
 use rayon::prelude::*;
 use side_by_side::{WAITING, side_by_side};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IoSliceMut, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -197,93 +202,9 @@ impl LocalStorage {
     }
 }
 
-/// A file that stays open between reads.
-#[derive(Debug)]
-struct OpenFile {
-    path: StorePath,
-    file: File,
-}
-
-impl ObjectReader for OpenFile {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        read_exact_at(&self.file, out, offset)
-            .map_err(|source| storage_error("read", &self.path, source))
-    }
-
-    fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
-        read_scattered(&mut self.file, offset, pieces)
-            .map_err(|source| storage_error("read", &self.path, source))
-    }
-}
-
-/// A locked folder.
-#[derive(Debug)]
-struct LocalLock(File);
-
-impl FolderLock for LocalLock {}
-
-impl Drop for LocalLock {
-    fn drop(&mut self) {
-        // Closing would not do where the process was forked meanwhile: the child has the folder
-        // open too.
-        let _ = self.0.unlock();
-    }
-}
-
-/// What a folder holds, sorted by name, each with whether it is a link.
-fn children(dir: &StorePath) -> Result<Vec<(Entry, bool)>> {
-    let failed = |source| storage_error("list", dir, source);
-    let children = match fs::read_dir(dir.as_native()) {
-        Ok(children) => children,
-        Err(e) if is_missing(&e) => return Ok(Vec::new()),
-        Err(e) => return Err(failed(e)),
-    };
-    let mut entries = Vec::new();
-    for child in children {
-        let child = child.map_err(failed)?;
-        // Names that are not UTF-8 cannot be TileDB's.
-        let Ok(name) = child.file_name().into_string() else {
-            continue;
-        };
-        let mut kind = child.file_type().map_err(failed)?;
-        let is_link = kind.is_symlink();
-        if is_link {
-            // A dangling link is nobody's file.
-            let Ok(metadata) = fs::metadata(child.path()) else {
-                continue;
-            };
-            kind = metadata.file_type();
-        }
-        let entry = Entry {
-            name,
-            is_dir: kind.is_dir(),
-            size: kind.is_dir().then_some(0),
-        };
-        entries.push((entry, is_link));
-    }
-    // No two have the same name.
-    entries.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-    Ok(entries)
-}
-
-/// Refuses to change what lies behind a link inside an array or group: hostile ones lead anywhere.
-/// The folders inside begin with `__`; those above them are the user's, who may link them.
-fn refuse_links(op: &'static str, path: &StorePath) -> Result<()> {
-    let mut folder = path.parent();
-    while let Some(inner) = folder.filter(|folder| folder.name().starts_with("__")) {
-        if fs::symlink_metadata(inner.as_native()).is_ok_and(|found| found.is_symlink()) {
-            let text = format!("{inner} is a link, and nothing behind links is changed");
-            let source = io::Error::new(ErrorKind::PermissionDenied, text);
-            return Err(storage_error(op, path, source));
-        }
-        folder = inner.parent();
-    }
-    Ok(())
-}
-
 impl Storage for LocalStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        let entries = children(dir)?.into_iter();
+        let entries = listing::children(dir)?.into_iter();
         Ok(entries.map(|(entry, _)| entry).collect())
     }
 
@@ -299,46 +220,11 @@ impl Storage for LocalStorage {
     }
 
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
-        let (mut tree, mut level) = (Vec::new(), vec![String::new()]);
-        while !level.is_empty() {
-            let mut below = Vec::new();
-            for folder in level {
-                let entries = children(&dir.join(&folder))?;
-                // Links are named and not followed: they may lead back, or to all there is.
-                let folders = entries
-                    .iter()
-                    .filter(|(entry, is_link)| entry.is_dir && !is_link);
-                below.extend(folders.map(|(entry, _)| path_in(&folder, &entry.name)));
-                tree.push((
-                    folder,
-                    entries.into_iter().map(|(entry, _)| entry).collect(),
-                ));
-            }
-            level = below;
-        }
-        Ok(tree)
+        listing::list_tree(dir)
     }
 
     fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
-        let native = dir.to_native();
-        let mut entries = Vec::new();
-        for name in names {
-            match fs::metadata(native.join(name)) {
-                Ok(found) => entries.push(Entry {
-                    name: (*name).to_owned(),
-                    is_dir: found.is_dir(),
-                    size: found.is_dir().then_some(0),
-                }),
-                Err(e) if is_missing(&e) => {}
-                // A link that leads nowhere is nobody's file, as in listings.
-                Err(_)
-                    if fs::symlink_metadata(native.join(name))
-                        .is_ok_and(|found| found.is_symlink()) => {}
-                Err(e) => return Err(storage_error("look into", dir, e)),
-            }
-        }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+        listing::find(dir, names)
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
@@ -667,267 +553,9 @@ impl PutNew for LocalStorage {
 
 impl LockFolder for LocalStorage {
     fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
-        // Not every file system has locks, nor every system those of folders.
-        let folder = File::open(folder.to_native()).ok()?;
-        folder.lock().ok()?;
-        Some(Box::new(LocalLock(folder)))
+        lock::lock(folder)
     }
-}
-
-/// A file that is written under another name before it gets its own.
-pub(crate) fn is_temporary(name: &str) -> bool {
-    name.starts_with(".azulejo-") && name.ends_with(".tmp")
-}
-
-fn parent_of(path: &StorePath) -> Result<StorePath> {
-    path.parent()
-        .ok_or_else(|| Error::InvalidArgument(format!("{path}: not the name of a file")))
-}
-
-/// Where bytes are written before the file at `path` gets its name. Other programs list folders such
-/// as `__schema` and take every file for theirs, so it lies in the array's or group's own folder
-/// (same file system: a rename must do).
-fn temporary_path(path: &StorePath) -> StorePath {
-    let name = format!(".azulejo-{}.tmp", uuid::Uuid::new_v4().simple());
-    changes::root_of(path).join(&name)
-}
-
-fn open(path: &StorePath) -> Result<File> {
-    open_file(path.as_native()).map_err(|e| io_error("read", path, e))
-}
-
-/// Opens a file for reading, without waiting: to open a pipe would wait for who writes into it, who
-/// may never come. Positioned reads of it, and to move in it, are errors then; those of files are
-/// as ever.
-#[cfg(unix)]
-fn open_file(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    match File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-    {
-        // Someone has a lease of it, and gives it back if that is waited for.
-        Err(e) if e.kind() == ErrorKind::WouldBlock && fs::metadata(path)?.is_file() => {
-            File::open(path)
-        }
-        opened => opened,
-    }
-}
-
-#[cfg(not(unix))]
-fn open_file(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-fn file_size(path: &StorePath, file: &File) -> Result<u64> {
-    let metadata = file.metadata().map_err(|e| io_error("read", path, e))?;
-    if metadata.is_dir() {
-        return Err(not_found(path));
-    }
-    if !metadata.is_file() {
-        return Err(storage_error("read", path, ErrorKind::NotSeekable.into()));
-    }
-    Ok(metadata.len())
-}
-
-fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes> {
-    let len = usize::try_from(range.end - range.start).map_err(|_| {
-        Error::InvalidArgument(format!(
-            "{path}: a read of {range:?} does not fit into memory"
-        ))
-    })?;
-    let mut bytes = large_pages::zeroed(len);
-    read_exact_at(file, &mut bytes, range.start)
-        .map_err(|source| storage_error("read", path, source))?;
-    Ok(Bytes::from(bytes))
-}
-
-/// Fills pieces with the bytes from `offset` on; moves the file's cursor.
-fn read_scattered(
-    file: &mut File,
-    offset: u64,
-    mut pieces: &mut [IoSliceMut<'_>],
-) -> io::Result<()> {
-    file.seek(SeekFrom::Start(offset))?;
-    IoSliceMut::advance_slices(&mut pieces, 0);
-    while !pieces.is_empty() {
-        match file.read_vectored(pieces) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => IoSliceMut::advance_slices(&mut pieces, read),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::storage::{Uri, conformance};
-    use std::sync::atomic::Ordering;
-
-    fn scratch() -> (tempfile::TempDir, StorePath) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = Uri::parse(dir.path().to_str().unwrap())
-            .unwrap()
-            .path()
-            .clone();
-        (dir, path)
-    }
-
-    #[test]
-    fn meets_the_contract() {
-        let (_dir, root) = scratch();
-        conformance::check(&LocalStorage::new(), &root.join("a b%é"));
-        conformance::check_pages(&LocalStorage::new(), &root.join("pages"), 20);
-    }
-
-    #[test]
-    fn a_write_leaves_nothing_else_behind() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        storage
-            .put(&root.join("__schema/x"), Bytes::from_static(b"1"))
-            .unwrap();
-        storage
-            .put(&root.join("y"), Bytes::from_static(b"2"))
-            .unwrap();
-        let names = |path: &StorePath| -> Vec<String> {
-            storage
-                .list(path)
-                .unwrap()
-                .into_iter()
-                .map(|e| e.name)
-                .collect()
-        };
-        assert_eq!(names(&root), ["__schema", "y"]);
-        assert_eq!(names(&root.join("__schema")), ["x"]);
-    }
-
-    #[test]
-    fn a_huge_range_is_an_error_before_it_is_an_allocation() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        let path = root.join("x");
-        storage.put(&path, Bytes::from_static(b"123")).unwrap();
-        let request = ReadRequest {
-            path,
-            range: ReadRange::Bytes(1..1 << 60),
-        };
-        assert!(matches!(
-            storage.read(&[request]),
-            Err(Error::Storage { op: "read", .. })
-        ));
-    }
-
-    #[test]
-    fn many_files_are_written_with_few_open() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        let path = |i: usize| root.join(&format!("f{i}"));
-        let mut uploads: Vec<_> = (0..2000)
-            .map(|i| storage.upload(&path(i)).unwrap())
-            .collect();
-        for (i, upload) in uploads.iter_mut().enumerate() {
-            upload.write(&[i as u8]).unwrap();
-            upload.write(b"!").unwrap();
-        }
-        uploads.truncate(1900);
-        uploads.drain(50..).for_each(drop);
-        storage.finish_all(uploads).unwrap();
-        assert_eq!(storage.list(&root).unwrap().len(), 50);
-        let read = ReadRequest {
-            path: path(49),
-            range: ReadRange::All,
-        };
-        assert_eq!(storage.read(&[read]).unwrap()[0][..], [49, b'!']);
-        assert_eq!(storage.open_uploads.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn long_uploads_are_flushed_on_the_way_and_come_out_whole() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        let path = root.join("x");
-        let piece = |i: u8| vec![i; (3 << 20) + usize::from(i)];
-        let mut upload = storage.upload(&path).unwrap();
-        (0..20).for_each(|i| upload.write(&piece(i)).unwrap());
-        upload.finish().unwrap();
-        let bytes = storage
-            .read(&[ReadRequest {
-                path,
-                range: ReadRange::All,
-            }])
-            .unwrap()
-            .remove(0);
-        assert!(bytes[..] == (0..20).flat_map(piece).collect::<Vec<_>>());
-        let mut dropped = storage.upload(&root.join("y")).unwrap();
-        (0..20).for_each(|i| dropped.write(&piece(i)).unwrap());
-        drop(dropped);
-        assert_eq!(storage.list(&root).unwrap().len(), 1);
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn nothing_behind_a_link_inside_an_array_is_changed() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        storage
-            .put(&root.join("outside/x"), Bytes::from_static(b"1"))
-            .unwrap();
-        storage
-            .put(&root.join("array/__schema/s"), Bytes::new())
-            .unwrap();
-        let link = |target: &str, name: &str| {
-            let (target, name) = (root.join(target).to_native(), root.join(name).to_native());
-            std::os::unix::fs::symlink(target, name).unwrap();
-        };
-        link("outside", "array/__commits");
-        link("array", "linked");
-        let inside = root.join("array/__commits/x");
-        assert!(storage.put(&inside, Bytes::new()).is_err());
-        assert!(storage.put_new(&inside, Bytes::new()).is_err());
-        assert!(storage.upload(&inside.parent().unwrap().join("y")).is_err());
-        assert!(storage.append(&inside).is_err());
-        assert!(storage.delete(std::slice::from_ref(&inside)).is_err());
-        assert_eq!(storage.size(&root.join("outside/x")).unwrap(), 1);
-        assert_eq!(storage.list(&root.join("outside")).unwrap().len(), 1);
-        // An array's own folder may be a link, and a link itself can be deleted.
-        storage
-            .put(&root.join("linked/__schema/t"), Bytes::new())
-            .unwrap();
-        assert_eq!(storage.list(&root.join("array/__schema")).unwrap().len(), 2);
-        storage.delete(&[root.join("array/__commits")]).unwrap();
-        assert_eq!(storage.size(&root.join("outside/x")).unwrap(), 1);
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn links_count_as_what_they_point_at() {
-        let (_dir, root) = scratch();
-        let storage = LocalStorage::new();
-        storage
-            .put(&root.join("real/x"), Bytes::from_static(b"1"))
-            .unwrap();
-        std::os::unix::fs::symlink(root.join("real").to_native(), root.join("link").to_native())
-            .unwrap();
-        std::os::unix::fs::symlink(root.join("gone").to_native(), root.join("lost").to_native())
-            .unwrap();
-        let entries = storage.list(&root).unwrap();
-        let found: Vec<_> = entries
-            .iter()
-            .map(|e| (e.name.as_str(), e.is_dir))
-            .collect();
-        assert_eq!(found, [("link", true), ("real", true)]);
-        // No walk goes through them: one may lead back.
-        std::os::unix::fs::symlink(root.to_native(), root.join("real/back").to_native()).unwrap();
-        let tree = storage.list_tree(&root).unwrap();
-        let folders: Vec<_> = tree.iter().map(|(folder, _)| folder.as_str()).collect();
-        assert_eq!(folders, ["", "real"]);
-        // Deleting a link leaves what it points at.
-        storage.delete(&[root.join("link")]).unwrap();
-        assert_eq!(storage.list(&root.join("real")).unwrap().len(), 2);
-    }
-}
+mod tests;
