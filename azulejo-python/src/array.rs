@@ -1,7 +1,7 @@
 //! An open array.
 
 use crate::error::raised;
-use crate::reader::Reader;
+use crate::reader::{Reader, columns};
 use crate::work;
 use azulejo::format::{NdRectangle, Range};
 use azulejo::json::SchemaDocument;
@@ -41,6 +41,8 @@ struct Query {
     memory: Option<u64>,
     matching_only: bool,
     limit: Option<u64>,
+    /// Bytes that are decoded of each fragment at most, if the caller knows.
+    work: Option<u64>,
 }
 
 /// An open array: what it was at a time.
@@ -48,12 +50,41 @@ struct Query {
 #[derive(Debug)]
 pub struct Array {
     array: azulejo::Array,
+    /// Reached without a network.
+    near: bool,
 }
+
+/// Bytes that a cell of a sparse array may have.
+const CELL: u64 = 64;
 
 impl Array {
     /// An array that was just opened.
-    pub fn new(array: azulejo::Array) -> Self {
-        Self { array }
+    pub fn new(array: azulejo::Array, near: bool) -> Self {
+        Self { array, near }
+    }
+
+    /// Whether a query reads so little that it is over at once.
+    fn is_short(&self, query: &Query) -> bool {
+        let fragments = self.array.fragments();
+        let bytes = match query.work {
+            Some(bytes) => bytes.saturating_mul(fragments.len() as u64),
+            None => fragments.iter().fold(0, |bytes: u64, fragment| {
+                bytes.saturating_add(fragment.cell_num().saturating_mul(CELL))
+            }),
+        };
+        self.near && bytes <= work::SMALL
+    }
+
+    /// Does what looks at the array's metadata.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        match self.near {
+            true => work::run_short(py, work),
+            false => work::run(py, &self.context().cancel_handle(), work),
+        }
     }
 
     fn context(&self) -> &Context {
@@ -78,9 +109,7 @@ impl Array {
             .layout(layout)
             .subarray(subarray(query.ranges, query.points));
         if let Some(text) = &query.condition {
-            let condition = work::run(py, &self.context().cancel_handle(), || {
-                self.array.condition(text)
-            })?;
+            let condition = self.run(py, || self.array.condition(text))?;
             options = options.condition(condition);
         }
         if let Some(memory) = query.memory {
@@ -134,7 +163,7 @@ fn bounds<'py>(py: Python<'py>, rectangle: &NdRectangle) -> PyBounds<'py> {
 impl Array {
     /// The schema as JSON.
     fn schema(&self, py: Python<'_>) -> PyResult<String> {
-        work::run(py, &self.context().cancel_handle(), || {
+        self.run(py, || {
             Ok(SchemaDocument::of(&self.array)?.to_json()?.to_string())
         })
     }
@@ -157,9 +186,7 @@ impl Array {
 
     /// The key-values: key -> (datatype, bytes).
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = work::run(py, &self.context().cancel_handle(), || {
-            self.array.metadata().cloned()
-        })?;
+        let metadata = self.run(py, || self.array.metadata().cloned())?;
         crate::context::metadata_dict(py, &metadata)
     }
 
@@ -189,11 +216,25 @@ impl Array {
 
     /// Begins a read.
     fn read(&self, py: Python<'_>, query: Query) -> PyResult<Reader> {
+        let short = self.is_short(&query);
         let options = self.options(py, query)?;
-        let reader = work::run(py, &self.context().cancel_handle(), || {
-            self.array.read(options)
-        })?;
-        Ok(Reader::new(reader))
+        let reader = match short {
+            true => work::run_short(py, || self.array.read(options)),
+            false => work::run(py, &self.context().cancel_handle(), || {
+                self.array.read(options)
+            }),
+        };
+        Ok(Reader::new(reader?, short))
+    }
+
+    /// Reads everything: the number of cells, and the columns.
+    fn read_all(&self, py: Python<'_>, query: Query) -> PyResult<(usize, Py<PyDict>)> {
+        if !self.is_short(&query) {
+            return self.read(py, query)?.read_all(py);
+        }
+        let options = self.options(py, query)?;
+        let set = work::run_short(py, || self.array.read(options)?.read_all())?;
+        columns(py, set)
     }
 
     /// Computes aggregates, such as `mean:a`. Least and greatest cells are (datatype, bytes).

@@ -21,12 +21,16 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use serde_json::Value as Json;
+use std::time::{Duration, Instant};
 
 /// Whether there is a setting of this name.
 #[pyfunction]
 pub fn knows_setting(name: &str) -> bool {
     Config::knows(name)
 }
+
+/// It takes longer than this to list so many files that looking at them takes a while.
+const MANY_FILES: Duration = Duration::from_millis(10);
 
 /// Now, in milliseconds since 1970; later than every earlier write of this process.
 #[pyfunction]
@@ -80,8 +84,22 @@ impl Context {
         py: Python<'_>,
         work: impl FnOnce(&azulejo::Context) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let cancel = self.context.cancel_handle();
-        work::run(py, &cancel, || work(&self.context))
+        // Ctrl-C ends this work and no other.
+        let context = self.context.cancellable();
+        work::run(py, &context.cancel_handle(), || work(&context))
+    }
+
+    /// As [`Self::run`], for what looks at a few small files.
+    fn run_small<T: Send>(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        work: impl FnOnce(&azulejo::Context) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        match work::is_near(uri) {
+            true => work::run_short(py, || work(&self.context)),
+            false => self.run(py, work),
+        }
     }
 }
 
@@ -175,21 +193,33 @@ impl Context {
 
     /// What lies at a URI: `array`, `group` or nothing.
     fn object_type(&self, py: Python<'_>, uri: &str) -> PyResult<Option<&'static str>> {
-        let found = self.run(py, |context| context.object(uri).object_type())?;
+        let found = self.run_small(py, uri, |context| context.object(uri).object_type())?;
         Ok(found.map(type_name))
     }
 
     /// Opens an array.
     fn open(&self, py: Python<'_>, uri: &str, start: u64, end: u64) -> PyResult<Array> {
         let time = TimeRange { start, end };
-        let array = self.run(py, |context| context.array(uri).open_at(time))?;
-        Ok(Array::new(array))
+        let context = self.context.cancellable();
+        let cancel = context.cancel_handle();
+        if !work::is_near(uri) {
+            let array = work::run(py, &cancel, || context.array(uri).open_at(time))?;
+            return Ok(Array::new(array, false));
+        }
+        let begun = Instant::now();
+        let snapshot = work::run_short(py, || context.array(uri).snapshot_at(time))?;
+        // What was quickly listed has few fragments.
+        let array = match begun.elapsed() < MANY_FILES {
+            true => work::run_short(py, || snapshot.array()),
+            false => work::run(py, &cancel, || snapshot.array()),
+        };
+        Ok(Array::new(array?, true))
     }
 
     /// Creates an array of a schema in JSON.
     #[pyo3(signature = (uri, schema, at=None))]
     fn create(&self, py: Python<'_>, uri: &str, schema: &str, at: Option<u64>) -> PyResult<()> {
-        self.run(py, |context| {
+        self.run_small(py, uri, |context| {
             let new = SchemaDocument::from_json(&json(schema)?)?.into_new_array()?;
             match at {
                 Some(at) => context.array(uri).create_at(new, at),
@@ -211,7 +241,7 @@ impl Context {
         expand: Option<Vec<Bounds>>,
         at: Option<u64>,
     ) -> PyResult<()> {
-        self.run(py, |context| {
+        self.run_small(py, uri, |context| {
             let attribute = |text: &String| attribute_from_json(&json(text)?);
             let enumeration = |text: &String| enumeration_from_json(&json(text)?);
             let evolution = SchemaEvolution {
@@ -245,7 +275,7 @@ impl Context {
 
     /// Makes fragments that were written `uncommitted` count, all at once.
     fn commit_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
-        self.run(py, |context| context.array(uri).commit_fragments(&names))
+        self.run_small(py, uri, |context| context.array(uri).commit_fragments(&names))
     }
 
     /// Removes fragments that were written `uncommitted` and are not to count.
@@ -272,7 +302,8 @@ impl Context {
             let validity = validity.as_ref().map(slice).transpose()?;
             parts.push((name, slice(data)?, offsets, validity));
         }
-        self.run(py, move |context| {
+        let bytes: usize = parts.iter().map(|(_, data, ..)| data.len()).sum();
+        let write = move |context: &azulejo::Context| {
             let mut writer = context.array(uri).writer(options)?;
             let types = writer.column_types(&[]);
             let mut views = Vec::with_capacity(parts.len());
@@ -287,7 +318,11 @@ impl Context {
             }
             writer.write_views(&views)?;
             writer.finish()
-        })
+        };
+        match bytes as u64 <= work::SMALL {
+            true => self.run_small(py, uri, write),
+            false => self.run(py, write),
+        }
     }
 
     /// Writes what an Arrow stream brings, as one write. Returns the fragments' names.
@@ -461,7 +496,7 @@ impl Context {
         changes: Changes,
         at: Option<u64>,
     ) -> PyResult<()> {
-        self.run(py, |context| {
+        self.run_small(py, uri, |context| {
             let mut writer = match group {
                 true => context.group(uri).change_metadata()?,
                 false => context.array(uri).change_metadata()?,
@@ -486,7 +521,7 @@ impl Context {
 
     /// Creates a group.
     fn create_group(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
-        self.run(py, |context| context.group(uri).create())
+        self.run_small(py, uri, |context| context.group(uri).create())
     }
 
     /// A group's members (key, location, type) and key-values.
@@ -502,7 +537,7 @@ impl Context {
         Bound<'py, PyDict>,
     )> {
         let time = TimeRange { start, end };
-        let (group, metadata) = self.run(py, |context| {
+        let (group, metadata) = self.run_small(py, uri, |context| {
             let group = context.group(uri).open_at(time)?;
             let metadata = group.metadata()?;
             Ok((group, metadata))
@@ -528,7 +563,7 @@ impl Context {
         remove: Vec<String>,
         at: Option<u64>,
     ) -> PyResult<()> {
-        self.run(py, |context| {
+        self.run_small(py, uri, |context| {
             let place = context.group(uri);
             let mut editor = match at {
                 Some(at) => place.edit_at(at)?,

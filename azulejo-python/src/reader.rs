@@ -21,6 +21,8 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub struct Reader {
     cancel: CancelHandle,
+    /// It is over at once.
+    short: bool,
     /// `None` once it was given away or an error came.
     reader: Mutex<Option<azulejo::Reader>>,
 }
@@ -30,10 +32,22 @@ type Memory = (PyBuffer<u8>, Option<PyBuffer<u64>>, Option<PyBuffer<u8>>);
 
 impl Reader {
     /// A reader that was just begun.
-    pub fn new(reader: azulejo::Reader) -> Self {
+    pub fn new(reader: azulejo::Reader, short: bool) -> Self {
         Self {
             cancel: reader.cancel_handle(),
+            short,
             reader: Mutex::new(Some(reader)),
+        }
+    }
+
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        match self.short {
+            true => work::run_short(py, work),
+            false => work::run(py, &self.cancel, work),
         }
     }
 
@@ -54,7 +68,7 @@ fn spent() -> PyErr {
 }
 
 /// The columns of a batch: name -> (datatype, cell_val_num, nullable, data, offsets, validity).
-fn columns(py: Python<'_>, set: ColumnSet) -> PyResult<(usize, Py<PyDict>)> {
+pub fn columns(py: Python<'_>, set: ColumnSet) -> PyResult<(usize, Py<PyDict>)> {
     let columns = PyDict::new(py);
     for column in set.columns {
         let kind = column.column_type;
@@ -79,9 +93,9 @@ fn columns(py: Python<'_>, set: ColumnSet) -> PyResult<(usize, Py<PyDict>)> {
 #[pymethods]
 impl Reader {
     /// All that is left: the number of cells, and the columns.
-    fn read_all(&self, py: Python<'_>) -> PyResult<(usize, Py<PyDict>)> {
+    pub fn read_all(&self, py: Python<'_>) -> PyResult<(usize, Py<PyDict>)> {
         let reader = self.take()?;
-        let set = work::run(py, &self.cancel, || reader.read_all())?;
+        let set = self.run(py, || reader.read_all())?;
         columns(py, set)
     }
 
@@ -90,7 +104,7 @@ impl Reader {
         let Ok(mut reader) = self.take() else {
             return Ok(None);
         };
-        let (reader, batch) = work::run(py, &self.cancel, || {
+        let (reader, batch) = self.run(py, || {
             let batch = reader.next().transpose()?;
             Ok::<_, Error>((reader, batch))
         })?;
@@ -118,7 +132,7 @@ impl Reader {
             });
         }
         let mut reader = self.take()?;
-        let (reader, progress) = work::run(py, &self.cancel, move || {
+        let (reader, progress) = self.run(py, move || {
             let progress = reader.read_into(&mut parts)?;
             Ok::<_, Error>((reader, progress))
         })?;

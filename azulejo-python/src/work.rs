@@ -3,6 +3,7 @@
 use crate::error::raised;
 use azulejo::CancelHandle;
 use azulejo::Error;
+use azulejo::storage::Uri;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -21,6 +22,23 @@ pub fn note_main_thread() {
 /// How often Python is asked whether a signal has come, such as that of Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
 
+/// Bytes of cells that are read or written before anybody waits for them.
+pub const SMALL: u64 = 4 << 20;
+
+/// Whether what lies at a URI is reached without a network.
+pub fn is_near(uri: &str) -> bool {
+    matches!(Uri::parse(uri), Ok(Uri::Local(_) | Uri::Memory(_)))
+}
+
+/// Runs work without the GIL that has ended before anybody would stop it: signals wait for that.
+/// To hand it to another thread would take longer than most of it does.
+pub fn run_short<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    py.detach(work).map_err(|error| raised(py, &error))
+}
+
 /// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what `cancel` stands
 /// for, and its exception is the result.
 pub fn run<T: Send>(
@@ -33,7 +51,7 @@ pub fn run<T: Send>(
         .is_some_and(|main| *main != std::thread::current().id())
     {
         // No signal comes here.
-        return py.detach(work).map_err(|error| raised(py, &error));
+        return run_short(py, work);
     }
     let outcome = py.detach(|| {
         let (done, waiting) = channel();

@@ -60,7 +60,7 @@ def test_a_cancelled_task_ends_its_read_and_no_other(slow):
 def test_ends_come_from_other_threads(slow):
     reader = slow.core.read({
         "ranges": None, "points": None, "fields": [""], "condition": None, "order": "row",
-        "memory": None, "matching_only": False, "limit": None,
+        "memory": None, "matching_only": False, "limit": None, "work": None,
     })
     threading.Timer(0.05, reader.cancel).start()
     with pytest.raises(az.CancelledError):

@@ -15,7 +15,7 @@ import pytest
 import azulejo_db as az
 from azulejo_db._array import _query
 from azulejo_db._cells import column_to_numpy
-from azulejo_db._types import is_text, scalar_bytes
+from azulejo_db._types import is_text
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -68,8 +68,8 @@ def columns_of(array, expected):
     names = schema.attr_names if not schema.sparse else schema.dim_names + schema.attr_names
     if not schema.sparse and expected.get("read_box"):
         ranges = [
-            [(scalar_bytes(low, d["datatype"]), scalar_bytes(high, d["datatype"]))]
-            for (low, high), d in zip(expected["read_box"], schema.dims)
+            [(dim.pack(dim.exact(low)), dim.pack(dim.exact(high)))]
+            for (low, high), dim in zip(expected["read_box"], schema.axes)
         ]
     order = "unordered" if schema.sparse else "row"
     cells, found = array.core.read(_query(names, ranges=ranges, order=order)).read_all()

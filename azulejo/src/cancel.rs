@@ -26,6 +26,8 @@ struct CancelState {
     /// How often something was cancelled.
     times: AtomicU64,
     waiting: Mutex<Stops>,
+    /// The whole of which this is a part: what cancels that cancels this.
+    whole: Option<CancelHandle>,
 }
 
 /// What to run when something is cancelled, by number.
@@ -57,11 +59,34 @@ impl CancelHandle {
         stops.into_values().for_each(|stop| stop());
     }
 
+    /// A part of what this cancels, which can be cancelled alone.
+    pub(crate) fn part(&self) -> Self {
+        let state = CancelState {
+            whole: Some(self.clone()),
+            ..CancelState::default()
+        };
+        Self {
+            state: Arc::new(state),
+        }
+    }
+
+    /// This and the wholes of which it is a part.
+    fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |handle| handle.state.whole.as_ref())
+    }
+
+    /// How often this or a whole of it was cancelled.
+    fn times(&self) -> u64 {
+        self.chain()
+            .map(|handle| handle.state.times.load(Ordering::SeqCst))
+            .sum()
+    }
+
     /// Marks the beginning of a piece of work.
     pub(crate) fn begin(&self) -> Operation {
         Operation {
             handle: self.clone(),
-            begun: self.state.times.load(Ordering::SeqCst),
+            begun: self.times(),
             own: Self::default(),
         }
     }
@@ -72,13 +97,22 @@ impl CancelHandle {
         expect(dead_code, reason = "other storages do not wait")
     )]
     pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) -> StopOnCancel {
-        let mut waiting = self.waiting();
-        let number = waiting.next;
-        waiting.next += 1;
-        waiting.stops.insert(number, Box::new(stop));
+        // Whoever of the chain is cancelled first runs it.
+        let stop = Arc::new(Mutex::new(Some(stop)));
+        let tell = |handle: &Self| {
+            let stop = Arc::clone(&stop);
+            let mut waiting = handle.waiting();
+            let number = waiting.next;
+            waiting.next += 1;
+            let run = move || {
+                let stop = stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+                stop.into_iter().for_each(|stop| stop());
+            };
+            waiting.stops.insert(number, Box::new(run));
+            (handle.clone(), number)
+        };
         StopOnCancel {
-            handle: self.clone(),
-            number,
+            told: self.chain().map(tell).collect(),
         }
     }
 
@@ -93,15 +127,17 @@ impl CancelHandle {
 /// Someone who is told of cancellation, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct StopOnCancel {
-    handle: CancelHandle,
-    number: u64,
+    /// Who tells, and the number under which.
+    told: Vec<(CancelHandle, u64)>,
 }
 
 impl Drop for StopOnCancel {
     fn drop(&mut self) {
-        // Outside of the lock: what it holds may do anything when it is dropped.
-        let stop = self.handle.waiting().stops.remove(&self.number);
-        drop(stop);
+        for (handle, number) in &self.told {
+            // Outside of the lock: what it holds may do anything when it is dropped.
+            let stop = handle.waiting().stops.remove(number);
+            drop(stop);
+        }
     }
 }
 
@@ -124,7 +160,7 @@ impl Operation {
     /// [`Error::Cancelled`] if it was cancelled since it began.
     pub(crate) fn check(&self) -> Result<()> {
         let own = self.own.state.times.load(Ordering::SeqCst);
-        if own == 0 && self.handle.state.times.load(Ordering::SeqCst) == self.begun {
+        if own == 0 && self.handle.times() == self.begun {
             Ok(())
         } else {
             Err(Error::Cancelled)
@@ -155,5 +191,24 @@ mod tests {
         drop(waiting);
         assert!(handle.begin().check().is_ok());
         handle.cancel();
+    }
+
+    #[test]
+    fn a_part_ends_alone_and_with_the_whole() {
+        let whole = CancelHandle::default();
+        let (one, other) = (whole.part(), whole.part());
+        let (sender, receiver) = channel();
+        let waiting = one.on_cancel(move || sender.send(()).unwrap());
+        let (all, first, second) = (whole.begin(), one.begin(), other.begin());
+        one.cancel();
+        assert!(first.check().is_err() && second.check().is_ok() && all.check().is_ok());
+        assert_eq!(receiver.iter().count(), 1);
+        drop(waiting);
+        let first = one.begin();
+        let (sender, receiver) = channel();
+        let _waiting = one.part().on_cancel(move || sender.send(()).unwrap());
+        whole.cancel();
+        assert!(first.check().is_err() && second.check().is_err() && all.check().is_err());
+        assert_eq!(receiver.iter().count(), 1);
     }
 }

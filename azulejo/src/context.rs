@@ -224,6 +224,31 @@ impl Context {
         self.inner.stores.cancel_handle().clone()
     }
 
+    /// The same context, whose work can be cancelled without that of others:
+    /// [`Self::cancel_handle`] of the result ends what is under way through the result, and that of
+    /// `self` both.
+    #[must_use]
+    pub fn cancellable(&self) -> Self {
+        let ContextInner {
+            config,
+            key,
+            stores,
+            pool,
+            buffers,
+        } = &*self.inner;
+        let inner = Arc::new(ContextInner {
+            config: config.clone(),
+            key: key.clone(),
+            stores: stores.cancellable(),
+            pool: Arc::clone(pool),
+            buffers: buffers.clone(),
+        });
+        Self {
+            inner,
+            observer: self.observer.clone(),
+        }
+    }
+
     /// Marks the beginning of a piece of work that can be cancelled.
     pub(crate) fn begin(&self) -> Operation {
         self.inner.stores.cancel_handle().begin()

@@ -15,10 +15,11 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import errors
-from ._array import Array
+from ._array import EMPTY_DIMS, Array
 from ._context import Context, shared
 from ._core import __version__
 from ._expr import Column, Condition, col
+from ._given import is_null, settled
 from ._group import Group
 from ._index import Box
 from ._progress import Progress, observed
@@ -132,10 +133,15 @@ def write(
     ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
     if mode not in ("w-", "w", "a"):
         raise ValueError(f"mode is 'w-', 'w' or 'a', not {mode!r}")
+    if isinstance(data, (list, tuple, range)):
+        data = np.asarray(data)
+    table = hasattr(data, "__arrow_c_stream__") or (hasattr(data, "columns") and hasattr(data, "index"))
+    if not table and not isinstance(data, (np.ndarray, Mapping)):
+        raise TypeError(
+            f"what is written is a numpy array, a dict of them, a data frame or an Arrow table, not {type(data).__name__}"
+        )
+    grid = not table and index is None
     there = ctx.core.object_type(uri) is not None
-    grid = isinstance(data, np.ndarray) or (
-        isinstance(data, Mapping) and index is None and not hasattr(data, "__arrow_c_stream__")
-    )
     if mode == "a" and there:
         array = Array(uri, "w", ctx=ctx)
         if grid and not array.schema.sparse:
@@ -143,20 +149,22 @@ def write(
         else:
             array.write(data, at=at)
         return array
+    if grid:
+        # Looked at before anything of what is there is deleted.
+        named = data if isinstance(data, Mapping) else {name: data}
+        columns = {n: settled(n, v) for n, v in named.items()}
+        schema = _grid_of(columns, dims, tiles, {} if filters is None else {"filters": filters})
     if mode == "w" and there:
         ctx.core.delete(uri, False)
-    options = {} if filters is None else {"filters": filters}
     if grid:
-        named = data if isinstance(data, Mapping) else {name: data}
-        named = {n: v if isinstance(v, np.ma.MaskedArray) else np.asarray(v) for n, v in named.items()}
-        shapes = {v.shape for v in named.values()}
-        if len(shapes) != 1:
-            raise ValueError(f"arrays of different shapes: {sorted(shapes)}")
-        shape = shapes.pop()
-        schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
         array = create(uri, schema, at=at, ctx=ctx)
-        if 0 not in shape:
-            array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), named, at)
+        shape = next(iter(columns.values()))[0].shape
+        if 0 in shape:
+            array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
+            array._refresh()
+        else:
+            cells = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
+            array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), cells, at)
         return array
     if hasattr(data, "columns") and hasattr(data, "index"):
         schema = Schema.from_pandas(data, index)
@@ -172,6 +180,22 @@ def write(
         data = data.reset_index(names=[n or "index" for n in data.index.names])
     array.write(data, at=at)
     return array
+
+
+def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -> Schema:
+    """The schema of dense arrays of one shape."""
+    shapes = {values.shape for values, _ in columns.values()}
+    if len(shapes) != 1:
+        raise ValueError(f"arrays of one shape make an array, not of {sorted(shapes) or 'none'}")
+    types = {n: bytes if v.dtype.kind == "O" and _is_bytes(v) else v.dtype for n, (v, _) in columns.items()}
+    nullable = {n for n, (_, mask) in columns.items() if mask is not None}
+    return Schema._grid(shapes.pop(), types, dims, tiles, nullable=nullable, **options)
+
+
+def _is_bytes(values: np.ndarray) -> bool:
+    """Whether there are objects, and all of them bytes or null."""
+    cells = [v for v in values.reshape(-1) if not is_null(v)]
+    return bool(cells) and all(isinstance(v, bytes) for v in cells)
 
 
 async def write_async(uri: str | os.PathLike, data: Any, **options: Any) -> Array:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
-from typing import Any, Iterable, Mapping, Sequence
+import sys
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from . import _async, _time
-from ._cells import column_to_numpy, numpy_to_column
+from ._cells import column_to_numpy, numpy_to_column, rows
 from ._context import Context, shared
 from ._expr import Condition, condition_text
-from ._index import Box, Point, coordinates_box, index_box, orthogonal_box, points_of
+from ._given import given, is_null
+from ._index import Box, Point, coordinates_box, index_box, is_mask, picks_points, points_of
 from ._metadata import Metadata
 from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Schema, enumeration
-from ._types import dtype_of, from_bytes, is_bytes, is_text
+from ._types import cell_type, dtype_of, from_bytes, is_bytes, is_text
+from .errors import BudgetError
 
 U64_MAX = 2**64 - 1
 #: What queries may hold unless a setting says otherwise.
 _BUDGET = 10 << 30
+#: Names the dimensions of an array that have no coordinates yet, which no domain can say.
+EMPTY_DIMS = "__azulejo_empty_dims"
 
 
 class Array:
@@ -48,6 +52,7 @@ class Array:
         self._uri, self._mode, self._ctx, self._attr = str(uri), mode, ctx or shared(), _attr
         self._asked = _range or (_time.first(since), _time.last(at))
         self._pid, self._core, self._schema = -1, None, None
+        self._empty: tuple[Any, frozenset[str]] | None = None
         self._attrs: Metadata | None = None
         self._stored: tuple[Any, dict] | None = None
         self._closed = False
@@ -137,15 +142,31 @@ class Array:
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of coordinates of each dimension, which must be whole numbers or times."""
+        empty = self._empty_dims()
         lengths = []
-        for (low, high), dim in zip(self.domain, self.schema.dims):
-            if low is None or dtype_of(dim["datatype"]).kind not in "iumM":
-                raise TypeError(f"dimension {dim['name']!r} ({dim['datatype']}) has no length")
-            lengths.append(_ticks(high) - _ticks(low) + 1)
+        for dim in self.schema.axes:
+            if not dim.countable:
+                raise TypeError(f"dimension {dim.name!r} ({dim.datatype}) has no length")
+            lengths.append(0 if dim.name in empty else dim.high - dim.low + 1)
         return tuple(lengths)
+
+    def _empty_dims(self) -> frozenset[str]:
+        """Dimensions of no length: something was written that has no cells."""
+        core = self.core
+        if self._empty is None or self._empty[0] is not core:
+            names: frozenset[str] = frozenset()
+            if not self.schema.sparse and any(d.low == d.high for d in self.schema.axes):
+                found = self._key_values().get(EMPTY_DIMS)
+                if found is not None and core.non_empty_domain() is None:
+                    names = frozenset(found[1].decode("utf-8", "replace").split(";"))
+            self._empty = (core, names)
+        return self._empty[1]
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return True
 
     @property
     def chunks(self) -> tuple[int, ...]:
@@ -155,8 +176,11 @@ class Array:
     @property
     def dtype(self) -> np.dtype:
         """The type of the only attribute, or of the one looked at."""
-        attr = self.schema.attr(self._only("dtype"))
-        return np.dtype(object) if attr["cell_val_num"] == "var" else dtype_of(attr["datatype"])
+        return self._cell_type(self._only("dtype"))[0]
+
+    def _cell_type(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
+        attr = self.schema.attr(name)
+        return cell_type(attr["datatype"], attr["cell_val_num"], bool(attr["enumeration"]))
 
     @property
     def non_empty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
@@ -205,46 +229,68 @@ class Array:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             if key not in self.schema.attr_names:
-                raise KeyError(key)
+                raise KeyError(f"there is no attribute {key!r}; there are {', '.join(map(repr, self.schema.attr_names))}")
             # What is open already serves the view too.
             view = Array.__new__(Array)
             view.__dict__ |= self.__dict__ | {"_attr": key, "_asked": self.core.time_range}
             return view
+        if not isinstance(key, slice) and (is_mask(self, key) or picks_points(self, key)):
+            return self._points(points_of(self, key))
         return self._box(index_box(self, key))
 
     @property
     def oindex(self) -> _Indexer:
         """Orthogonal indexing: ``a.oindex[[1, 9], :]``."""
-        return _Indexer(self, lambda key: self._box(orthogonal_box(self, key)))
+        return _Indexer(self, index_box)
 
     @property
-    def vindex(self) -> _Indexer:
+    def vindex(self) -> _PointIndexer:
         """Cells by lists of positions: ``a.vindex[i, j]``."""
-        return _Indexer(self, lambda key: self._points(points_of(self, key)))
+        return _PointIndexer(self)
 
     @property
     def loc(self) -> _Indexer:
         """Cells by coordinates, both ends included: ``a.loc[10:20, "2024-05":"2024-06"]``."""
-        return _Indexer(self, lambda key: self._box(coordinates_box(self, key)))
+        return _Indexer(self, coordinates_box)
 
     def _fields(self) -> list[str]:
         return [self._attr] if self._attr is not None else self.schema.attr_names
 
     def _box(self, box: Box) -> Any:
-        fields = self._fields()
-        if self.schema.sparse:
-            fields = self.schema.dim_names + fields
-        if not self.schema.sparse and 0 in box.full_shape:
-            empty = {name: np.empty(0, Array(self._uri, ctx=self._ctx, _attr=name).dtype) for name in fields}
-            out = {name: box.shaped(values) for name, values in empty.items()}
+        fields, schema = self._fields(), self.schema
+        if schema.sparse:
+            return self._read(schema.dim_names + fields, ranges=box.ranges)
+        empty = self._empty_dims()
+        if empty or 0 in box.full_shape:
+            out = {name: self._nothing(box, name, empty) for name in fields}
             return out[fields[0]] if len(fields) == 1 else out
-        if self._comes_in_batches(box, fields):
+        cells = math.prod(box.full_shape)
+        if len(fields) == 1 and self._comes_in_batches(box, cells, fields[0]):
             return self._read_out(box, np.empty(self._out_shape(box, fields[0]), self.dtype))
-        columns = self._read(fields, ranges=box.ranges)
-        if self.schema.sparse:
-            return columns
-        out = {name: box.shaped(values) for name, values in columns.items()}
-        return out[fields[0]] if len(fields) == 1 else out
+        columns = self._read(fields, ranges=box.ranges, work=self._work(box, fields))
+        if len(fields) == 1:
+            return box.shaped(columns[fields[0]])
+        return {name: box.shaped(values) for name, values in columns.items()}
+
+    def _nothing(self, box: Box, name: str, empty: frozenset[str]) -> np.ndarray:
+        """A result without cells."""
+        dtype, inner = self._cell_type(name)
+        shape = tuple(
+            0 if axis.dim.name in empty else axis.length for axis in box.axes if not axis.squeeze
+        )
+        if 0 not in shape:
+            raise IndexError("there are no cells yet")
+        return np.empty(shape + inner, dtype)
+
+    def _work(self, box: Box, fields: Sequence[str]) -> int | None:
+        """Bytes that a box takes to be decoded of one fragment, at most; ``None``: nobody knows."""
+        cells = 1
+        for axis in box.axes:
+            extent = axis.dim.extent
+            if extent is None:
+                return None
+            cells *= ((axis.length * abs(axis.step) - 1) // extent + 2) * extent
+        return min(cells * self.schema.cell_bytes(fields), U64_MAX)
 
     def _points(self, point: Point) -> Any:
         fields = self._fields()
@@ -253,13 +299,11 @@ class Array:
         return out[fields[0]] if len(fields) == 1 else out
 
     def _read(self, fields: Sequence[str], **query: Any) -> dict[str, np.ndarray]:
-        _, columns = _async.watched(self.core.read(_query(fields, **query))).read_all()
-        return self._numpy(columns)
+        return self._numpy(_async.read_all(self.core, _query(fields, **query)))
 
     def _numpy(self, columns: Mapping[str, tuple]) -> dict[str, np.ndarray]:
-        labels = self.schema.enumerations
         return {
-            name: column_to_numpy(column, labels.get(column[2]) if column[2] else None)
+            name: column_to_numpy(column, self.schema.enumerations.get(column[2]) if column[2] else None)
             for name, column in columns.items()
         }
 
@@ -290,20 +334,24 @@ class Array:
         """
         return self[key] if out is None else self._read_out(index_box(self, key), out)
 
-    def _comes_in_batches(self, box: Box, fields: list[str]) -> bool:
+    def _comes_in_batches(self, box: Box, cells: int, name: str) -> bool:
         """Whether a result of plain numbers is more than the engine makes in one piece: then its
         place is made first, and it is there but once.
         """
-        if self.schema.sparse or len(fields) != 1 or not _is_plain(self.schema.attr(fields[0])):
+        dtype, inner = self._cell_type(name)
+        size = cells * math.prod(inner) * dtype.itemsize
+        if size <= int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4:
             return False
-        if any(axis.items is None and axis.step < 0 for axis in box.axes):
-            return False
-        size = math.prod(self._out_shape(box, fields[0])) * self.dtype.itemsize
-        return size > int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4
+        if size > sys.maxsize:
+            raise BudgetError(
+                f"{cells} cells of {self._uri} are more than memory can hold: take a part, "
+                f"such as what non_empty_domain says was written"
+            )
+        return not box.backwards and _is_plain(self.schema.attr(name))
 
     def _out_shape(self, box: Box, name: str) -> tuple[int, ...]:
-        flat = (math.prod(box.full_shape), *self._inner(self.schema.attr(name)))
-        return box.shaped(np.broadcast_to(np.int8(0), flat)).shape
+        shape = tuple(axis.length for axis in box.axes if not axis.squeeze)
+        return shape + self._cell_type(name)[1]
 
     def _read_out(self, box: Box, out: np.ndarray) -> np.ndarray:
         name = self._only("out")
@@ -315,20 +363,17 @@ class Array:
             raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {shape} and {self.dtype} are read")
         if not out.flags.c_contiguous or not out.flags.writeable:
             raise ValueError("out must be C-contiguous and writable")
-        if any(axis.items is None and axis.step < 0 for axis in box.axes):
+        if box.backwards:
             raise ValueError("out takes no steps backwards")
         if out.size:
-            reader = _async.watched(self.core.read(_query([name], ranges=box.ranges)))
+            query = _query([name], ranges=box.ranges, work=self._work(box, [name]))
+            reader = _async.watched(self.core.read(query))
             memory, done, complete = out.reshape(-1).view(np.uint8), 0, False
-            size = self.dtype.itemsize * math.prod(self._inner(field))
+            size = self.dtype.itemsize * math.prod(self._cell_type(name)[1])
             while not complete and done < len(memory):
                 cells, complete = reader.read_into([(memory[done:], None, None)])
                 done += cells * size
         return out
-
-    @staticmethod
-    def _inner(field: dict) -> tuple[int, ...]:
-        return () if field["cell_val_num"] == 1 else (field["cell_val_num"],)
 
     def to_numpy(self) -> Any:
         """All cells."""
@@ -349,11 +394,12 @@ class Array:
         return (1, 0)
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+        name = self._only("numpy takes one attribute")
         cells = self._box(index_box(self, ...))
-        if isinstance(cells, dict):
-            self._only("numpy takes one attribute")
-            cells = cells[self._only("")]
-        return np.asarray(cells) if dtype is None else np.asarray(cells).astype(dtype, copy=False)
+        cells = cells[name] if isinstance(cells, dict) else cells
+        if isinstance(cells, np.ma.MaskedArray):
+            cells = _filled(cells, name)
+        return cells if dtype is None else cells.astype(dtype, copy=False)
 
     def agg(self, *count: str, where: Condition | str | None = None, **of: str | Sequence[str]) -> Any:
         """Aggregates: ``a.agg("count", mean="t", max=["t", "u"])``.
@@ -378,28 +424,36 @@ class Array:
     # -- changing -----------------------------------------------------------------------------
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._set(index_box, key, value)
+
+    def _set(self, box: Any, key: Any, value: Any) -> None:
         if self.schema.sparse:
             raise TypeError("cells of a sparse array are written with write(), coordinates and all")
-        self._write_box(index_box(self, key), value)
+        if is_mask(self, key):
+            raise IndexError("a write fills a box: no flags")
+        self._write_box(box(self, key), value)
 
     def _write_box(
         self, box: Box, value: Any, at: Any = None, *, uncommitted: bool = False
     ) -> list[str]:
+        schema = self.schema
         named = value if isinstance(value, Mapping) else {self._only("writing needs a dict"): value}
-        missing = set(self.schema.attr_names) - set(named)
-        if missing:
-            raise ValueError(f"a write takes all attributes; {sorted(missing)} are missing")
-        bounds, shape = box.bounds(), box.full_shape
-        columns = []
+        _complete(schema.attr_names, named)
+        shape, columns = box.full_shape, []
         for name, values in named.items():
-            field = self.schema.attr(name)
-            values = _indexed(self.schema, field, values)
-            if not isinstance(values, np.ma.MaskedArray):
-                values = np.asarray(values)
-            values = np.broadcast_to(box.unsqueezed(values), shape, subok=True)
-            columns.append(numpy_to_column(name, field, values))
+            field = schema.attr(name)
+            values, mask = _indexed(schema, field, *given(values))
+            values = rows(field, values, len(shape))
+            whole = shape + self._cell_type(name)[1] if values.dtype.kind != "O" else shape
+            values = np.broadcast_to(box.unsqueezed(values), whole)
+            if mask is not None:
+                mask = np.broadcast_to(box.unsqueezed(mask), whole)
+            columns.append((name, field, values, mask))
+        if 0 in shape:
+            return []
         names = self._ctx.core.write(
-            self._uri, columns, "row", bounds, _time.moment(at), uncommitted
+            self._uri, [numpy_to_column(*column) for column in columns], "row", box.bounds(),
+            _time.moment(at), uncommitted,
         )
         self._refresh()
         return names
@@ -410,43 +464,60 @@ class Array:
         Of a sparse array they need coordinates; dense arrays are written with ``a[...] = x``. All
         of it is one write: readers see all or nothing.
         """
+        schema = self.schema
         if not isinstance(data, Mapping):
             names = self._write_table(data, at)
             self._refresh()
             return names
-        if not self.schema.sparse:
+        if not schema.sparse:
             return self._write_box(index_box(self, ...), data, at)
-        fields = {dim["name"]: dim for dim in self.schema.dims}
-        fields |= {attr["name"]: attr for attr in self.schema.attrs}
-        unknown, missing = set(data) - set(fields), set(fields) - set(data)
-        if unknown or missing:
-            raise ValueError(f"columns not in the schema: {sorted(unknown)}; missing: {sorted(missing)}")
+        fields = {dim["name"]: dim for dim in schema.dims}
+        fields |= {attr["name"]: attr for attr in schema.attrs}
+        _complete(fields, data)
         columns = [
-            numpy_to_column(name, fields[name], _indexed(self.schema, fields[name], _flat(values)))
+            numpy_to_column(name, fields[name], *_indexed(schema, fields[name], *given(values)))
             for name, values in data.items()
         ]
+        if all(np.size(given(values)[0]) == 0 for values in data.values()):
+            return []
         names = self._ctx.core.write(self._uri, columns, None, None, _time.moment(at))
         self._refresh()
         return names
 
     def _write_table(self, data: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
-        if hasattr(data, "__arrow_c_stream__"):
-            source = data
-        else:
-            import pyarrow as pa
+        stream = getattr(self._table(data), "__arrow_c_stream__", None)
+        if stream is None:
+            raise TypeError(
+                f"{self._uri} is written with a dict of columns, a data frame or an Arrow table, not {type(data).__name__}"
+            )
+        return self._ctx.core.write_arrow(self._uri, stream(), _time.moment(at), uncommitted)[1]
 
-            index = [name for name in getattr(getattr(data, "index", None), "names", []) if name]
-            if index:
-                data = data.reset_index()
-            source = pa.Table.from_pandas(data, preserve_index=False)
-        if hasattr(data, "index") and any(data.index.names):
-            source = data.reset_index()
-            if not hasattr(source, "__arrow_c_stream__"):
-                import pyarrow as pa
+    def _table(self, data: Any) -> Any:
+        """A data frame as a table of Arrow's with the array's types; all else as it is."""
+        if not (hasattr(data, "columns") and hasattr(data, "index") and hasattr(data, "reset_index")):
+            return data
+        import pyarrow as pa
 
-                source = pa.Table.from_pandas(source, preserve_index=False)
-        capsule = source.__arrow_c_stream__()
-        return self._ctx.core.write_arrow(self._uri, capsule, _time.moment(at), uncommitted)[1]
+        if any(data.index.names):
+            data = data.reset_index()
+        table = pa.Table.from_pandas(data, preserve_index=False)
+        fields = {field["name"]: field for field in (*self.schema.dims, *self.schema.attrs)}
+        for i, column in enumerate(table.schema):
+            field = fields.get(column.name)
+            if field is None or field["cell_val_num"] != 1 or field.get("enumeration"):
+                continue
+            dtype = dtype_of(field["datatype"])
+            wanted = pa.from_numpy_dtype(dtype) if dtype.kind in "iuf" else None
+            numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+            if wanted is None or not numbers or column.type == wanted:
+                continue
+            try:
+                # Refuses what would become another value.
+                cast = table.column(i).cast(wanted, safe=not pa.types.is_floating(wanted))
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"column {column.name!r}, as {field['datatype']}: {error}") from None
+            table = table.set_column(i, column.name, cast)
+        return table
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
         """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
@@ -454,6 +525,10 @@ class Array:
         written = self.core.non_empty_domain()
         (low, _), dim = self.domain[axis], self.schema.dims[axis]
         start = _ticks(low)
+        if self._empty_dims():
+            pairs = [(d.low, d.low + n - 1) for d, n in zip(self.schema.axes, np.shape(next(iter(named.values()))))]
+            self.evolve(expand=pairs)
+            return self._write_box(Box.of_pairs(self, pairs), named, at)
         if written is not None:
             # A job that did not come to its end may have left cells beyond the current domain.
             last = _ticks(from_bytes(written[axis][1], dim["datatype"]))
@@ -490,11 +565,9 @@ class Array:
 
         bounds = None
         if expand is not None:
-            from ._types import scalar_bytes
-
-            kinds = [dim["datatype"] for dim in self.schema.dims]
             bounds = [
-                (scalar_bytes(a, k), scalar_bytes(b, k)) for (a, b), k in zip(expand, kinds, strict=True)
+                (dim.pack(dim.exact(a)), dim.pack(dim.exact(b)))
+                for (a, b), dim in zip(expand, self.schema.axes, strict=True)
             ]
         self._ctx.core.evolve(
             self._uri,
@@ -550,6 +623,8 @@ class Array:
         return f"<azulejo_db.Array {self._uri!r} {kind} [{dims}] {{{attrs}}}>"
 
     def _repr_html_(self) -> str:
+        import html
+
         rows = []
         for dim, (low, high) in zip(self.schema.dims, self.domain):
             rows.append(("dimension", dim["name"], dim["datatype"], f"{low} … {high}", dim["tile_extent"]))
@@ -566,14 +641,44 @@ class Array:
 class _Indexer:
     """What stands between an array and square brackets."""
 
-    def __init__(self, array: Array, read: Any):
-        self._array, self._take = array, read
+    def __init__(self, array: Array, box: Callable[[Array, Any], Box]):
+        self._array, self._box = array, box
 
     def __getitem__(self, key: Any) -> Any:
-        return self._take(key)
+        return self._array._box(self._box(self._array, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._array._write_box(coordinates_box(self._array, key), value)
+        self._array._set(self._box, key, value)
+
+
+class _PointIndexer:
+    """The same for lists of cells."""
+
+    def __init__(self, array: Array):
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array._points(points_of(self._array, key))
+
+
+def _complete(names: Iterable[str], given: Mapping[str, Any]) -> None:
+    names = list(names)
+    unknown, missing = set(given) - set(names), set(names) - set(given)
+    if unknown or missing:
+        raise ValueError(
+            f"a write takes the columns {names}; missing: {sorted(missing)}; not in the schema: {sorted(unknown, key=str)}"
+        )
+
+
+def _filled(cells: np.ma.MaskedArray, name: str) -> np.ndarray:
+    """Masked cells as numpy alone has them."""
+    if cells.dtype.kind == "f":
+        return cells.filled(np.nan)
+    if cells.dtype.kind in "mM":
+        return cells.filled(np.array("NaT", cells.dtype))
+    if cells.dtype.kind == "O":
+        return cells.filled(None)
+    raise TypeError(f"{name!r} has nulls, which {cells.dtype} cannot say: a[...] gives a masked array")
 
 
 def _is_plain(field: dict) -> bool:
@@ -590,26 +695,28 @@ def _ticks(value: Any) -> int:
     return int(value.view(np.int64)) if isinstance(value, (np.datetime64, np.timedelta64)) else int(value)
 
 
-def _flat(values: Any) -> Any:
-    return values if isinstance(values, (np.ndarray, list, tuple)) else np.asarray(values)
-
-
-def _indexed(schema: Schema, field: dict, values: Any) -> Any:
+def _indexed(
+    schema: Schema, field: dict, values: np.ndarray, mask: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Labels as the indices that are stored."""
     name = field.get("enumeration")
     if not name:
-        return values
-    array = np.asarray(values)
-    if array.dtype.kind not in "UOTS":
-        return values
-    places = {label: i for i, label in enumerate(schema.enumerations[name])}
-    mask = np.array([v is None for v in array.reshape(-1)]).reshape(array.shape)
+        return values, mask
+    labels = schema.enumerations[name]
+    if values.dtype.kind in "iu" and not all(isinstance(label, (int, float)) for label in labels):
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
+            raise ValueError(f"the enumeration {name!r} has {len(labels)} labels: {values.min()} to {values.max()} are no indices of them")
+        return values, mask
+    flat = values.reshape(-1).tolist()
+    null = np.fromiter(map(is_null, flat), bool, len(flat)).reshape(values.shape)
+    null = null if mask is None else null | mask
+    places = {label: i for i, label in enumerate(labels)}
     try:
-        index = [0 if v is None else places[v] for v in array.reshape(-1).tolist()]
-    except KeyError as missing:
+        index = [0 if n else places[v] for v, n in zip(flat, null.reshape(-1))]
+    except (KeyError, TypeError) as missing:
         raise ValueError(f"the enumeration {name!r} has no label {missing.args[0]!r}") from None
-    found = np.array(index, dtype=dtype_of(field["datatype"])).reshape(array.shape)
-    return np.ma.MaskedArray(found, mask=mask) if mask.any() else found
+    found = np.array(index, dtype=dtype_of(field["datatype"])).reshape(values.shape)
+    return found, null if null.any() else None
 
 
 def _summed(value: Any, schema: Schema, name: str) -> Any:
@@ -628,8 +735,9 @@ def _query(
     memory: int | None = None,
     matching_only: bool = False,
     limit: int | None = None,
+    work: int | None = None,
 ) -> dict:
     return {
-        "ranges": ranges, "points": points, "fields": list(fields), "condition": condition,
-        "order": order, "memory": memory, "matching_only": matching_only, "limit": limit,
+        "ranges": ranges, "points": points, "fields": fields, "condition": condition, "order": order,
+        "memory": memory, "matching_only": matching_only, "limit": limit, "work": work,
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ._given import is_null
 from ._types import dtype_of, is_bytes, is_text
 
 
@@ -74,65 +76,132 @@ def _strings(datatype: str, data: Any, offsets: Any, valid: np.ndarray | None) -
     return out
 
 
-def numpy_to_column(name: str, field: dict, values: Any) -> tuple:
-    """What the engine writes for one field: name, bytes of values, offsets, validity."""
+def rows(field: Mapping[str, Any], values: np.ndarray, ndim: int) -> np.ndarray:
+    """Values of which each row is a cell of any number of them, as objects of ``ndim`` dimensions."""
+    numbers = not (is_text(field["datatype"]) or is_bytes(field["datatype"]))
+    if field["cell_val_num"] != "var" or not numbers or values.dtype.kind == "O" or values.ndim != ndim + 1:
+        return values
+    found = np.empty(values.shape[:ndim], object)
+    for place in np.ndindex(found.shape):
+        found[place] = values[place]
+    return found
+
+
+def numpy_to_column(name: str, field: Mapping[str, Any], values: np.ndarray, mask: np.ndarray | None) -> tuple:
+    """What the engine writes for one field: name, bytes of values, offsets, validity. ``mask`` says
+    which of the values are null.
+    """
     datatype, number, nullable = field["datatype"], field["cell_val_num"], field.get("nullable", False)
-    mask = np.ma.getmaskarray(values).reshape(-1) if isinstance(values, np.ma.MaskedArray) else None
-    plain = np.ma.getdata(values) if mask is not None else values
+    values = rows(field, values, 1)
+    if values.dtype.kind == "O" and values.size:
+        null = np.fromiter(map(is_null, values.reshape(-1)), bool, values.size)
+        if number != "var" and dtype_of(datatype).kind == "f":
+            # Not a number is a number of these.
+            null &= np.fromiter((not isinstance(v, float) for v in values.reshape(-1)), bool, values.size)
+        if null.any():
+            mask = null if mask is None else null | mask.reshape(-1)
+    mask = None if mask is None else mask.reshape(-1)
     if number == "var":
-        column, mask = _var(name, datatype, plain, mask)
+        data, offsets = _var(name, datatype, values, mask)
+        cells = len(offsets) - 1
     else:
-        dtype = dtype_of(datatype)
-        array = np.asarray(plain)
-        if array.dtype == object and mask is None:
-            mask = np.array([v is None for v in array.reshape(-1)])
-            if mask.any():
-                array = np.where(mask.reshape(array.shape), np.zeros((), dtype), array)
-        if is_text(datatype) or (is_bytes(datatype) and array.dtype.kind == "S"):
-            size = number * dtype.itemsize
-            array = np.asarray([_encode(v).ljust(size, b"\0") for v in array.reshape(-1)], dtype=f"S{size}")
-        elif array.dtype != dtype:
-            if not np.can_cast(array.dtype, dtype, "same_kind") and not _fits(array, dtype):
-                raise TypeError(f"{name!r} takes {dtype}, not {array.dtype}")
-            array = array.astype(dtype)
-        array = np.ascontiguousarray(array)
-        column = (array.reshape(-1).view(np.uint8), None)
-        if mask is not None and number != 1 and len(mask) != len(column[0]) // (number * dtype.itemsize):
-            mask = mask.reshape(-1, number).any(axis=1)
-    data, offsets = column
+        data, offsets = _fixed(name, datatype, number, values, mask), None
+        cells = len(data) // (dtype_of(datatype).itemsize * number)
+        if mask is not None and len(mask) != cells:
+            mask = mask.reshape(cells, -1).any(axis=1)
     validity = None
     if nullable:
-        cells = len(offsets) - 1 if offsets is not None else len(data) // (
-            dtype_of(datatype).itemsize * number
-        )
         validity = np.ones(cells, np.uint8) if mask is None else (~mask).astype(np.uint8)
     elif mask is not None and mask.any():
         raise ValueError(f"{name!r} has no nulls, but cell {int(mask.argmax())} is one")
     return (name, data, offsets, validity)
 
 
-def _fits(array: np.ndarray, dtype: np.dtype) -> bool:
-    if array.dtype.kind in "iu" and dtype.kind in "iuf":
-        return array.size == 0 or bool((array.astype(dtype) == array).all())
-    if array.dtype.kind == "f" and dtype.kind in "iu":
-        return False
-    return array.dtype.kind == dtype.kind or array.dtype == object
+def _fixed(name: str, datatype: str, number: int, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The bytes of cells of one length."""
+    dtype = dtype_of(datatype)
+    if is_text(datatype) or (is_bytes(datatype) and values.dtype.kind in "SO"):
+        width = number * dtype.itemsize
+        null = np.zeros(values.size, bool) if mask is None else mask
+        cells = [b"" if n else _encoded(name, datatype, v) for v, n in zip(values.reshape(-1).tolist(), null)]
+        if long := next((c for c in cells if len(c) > width), None):
+            raise ValueError(f"{name!r} takes {width} bytes a cell, not {len(long)}: {long!r}")
+        array = np.array([c.ljust(width, b"\0") for c in cells], dtype=f"S{width}")
+    else:
+        array = converted(name, values, dtype, mask)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _encode(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
+def converted(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray | None = None) -> np.ndarray:
+    """Numbers and times in another type, which must hold every one of them.
+
+    Raises ``TypeError`` for another kind of values, ``ValueError`` for one that does not fit.
+    """
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind == "O":
+        return _of_objects(name, values, dtype, mask)
+    kinds = values.dtype.kind + dtype.kind
+    if values.size == 0:
+        return np.empty(values.shape, dtype)
+    if kinds in ("bi", "bu", "bf", "if", "uf", "ff"):
+        with np.errstate(over="ignore"):
+            made = values.astype(dtype)
+        if kinds == "ff" and (np.isinf(made) & ~np.isinf(values)).any():
+            raise ValueError(f"{name!r} takes {dtype}, which does not hold {values[np.isinf(made) & ~np.isinf(values)][0]}")
+        return made
+    if kinds in ("ii", "iu", "ui", "uu"):
+        info, least, most = np.iinfo(dtype), int(values.min()), int(values.max())
+        if least < info.min or most > info.max:
+            wrong = least if least < info.min else most
+            raise ValueError(f"{name!r} takes {dtype}, which does not hold {wrong}")
+        return values.astype(dtype)
+    if kinds in ("MM", "mm"):
+        made = values.astype(dtype)
+        # numpy cuts fractions off, and overflows in silence.
+        lost = ~np.isnat(values) & ((made.astype(values.dtype) != values) | np.isnat(made))
+        if lost.any():
+            raise ValueError(f"{name!r} takes {dtype}, which does not hold {values[lost][0]}")
+        return made
+    raise TypeError(f"{name!r} takes {dtype}, not {values.dtype}")
 
 
-def _var(name: str, datatype: str, values: Any, mask: np.ndarray | None):
-    items = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else list(values)
-    if mask is None:
-        mask = np.fromiter((v is None for v in items), bool, len(items))
+def _of_objects(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray | None) -> np.ndarray:
+    flat = values.reshape(-1)
+    null = np.zeros(flat.size, bool) if mask is None else mask.reshape(-1)
+    plain = flat[~null]
+    if plain.size == 0:
+        return np.zeros(values.shape, dtype)
+    try:
+        typed = np.array(plain.tolist()) if dtype.kind not in "mM" else np.array(plain.tolist(), dtype)
+    except (ValueError, TypeError, OverflowError):
+        typed = plain
+    if typed.dtype.kind in "OUS" or typed.shape != plain.shape:
+        raise TypeError(f"{name!r} takes {dtype}, not {', '.join(sorted({type(v).__name__ for v in plain}))}")
+    out = np.zeros(flat.size, dtype)
+    out[~null] = converted(name, typed, dtype)
+    return out.reshape(values.shape)
+
+
+def _encoded(name: str, datatype: str, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str) and is_text(datatype):
+        return value.encode()
+    raise TypeError(f"{name!r} takes {'text' if is_text(datatype) else 'bytes'}, not {type(value).__name__}: {value!r}")
+
+
+def _var(
+    name: str, datatype: str, values: np.ndarray, mask: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and starts of cells of any length."""
+    items = values.reshape(-1).tolist() if values.dtype.kind != "O" else list(values.reshape(-1))
+    null = np.zeros(len(items), bool) if mask is None else mask
     if is_text(datatype) or is_bytes(datatype):
-        cells = [b"" if null else _encode(v) for v, null in zip(items, mask)]
+        cells = [b"" if n else _encoded(name, datatype, v) for v, n in zip(items, null)]
     else:
         dtype = dtype_of(datatype)
-        cells = [b"" if null else np.asarray(v, dtype=dtype).tobytes() for v, null in zip(items, mask)]
+        cells = [b"" if n else converted(name, np.asarray(v), dtype).tobytes() for v, n in zip(items, null)]
     offsets = np.zeros(len(cells) + 1, dtype=np.uint64)
     np.cumsum([len(c) for c in cells], out=offsets[1:])
-    data = np.frombuffer(b"".join(cells), dtype=np.uint8)
-    return (data, offsets), mask if mask.any() else None
+    return np.frombuffer(b"".join(cells), dtype=np.uint8), offsets

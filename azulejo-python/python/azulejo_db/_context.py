@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import Any, Mapping
 
@@ -23,6 +22,8 @@ class Context:
         self.config = {name: _text(value) for name, value in (config or {}).items()}
         for name in self.config:
             if not _core.knows_setting(name):
+                import difflib
+
                 near = difflib.get_close_matches(name, _core.setting_names(), 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise KeyError(f"there is no setting {name!r}{hint}")

@@ -7,21 +7,31 @@ from typing import Any, Iterable
 
 import numpy as np
 
+from ._dimension import as_time
+from ._given import is_null
+
 
 def _literal(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, (np.timedelta64, dt.timedelta)):
+        raise TypeError("a duration is compared as a whole number of the field's unit")
     if isinstance(value, (np.datetime64, dt.date, dt.datetime)):
-        return f"'{np.datetime64(value)}'"
+        return f"'{as_time(value)}'"
     if isinstance(value, (int, np.integer)):
         return str(int(value))
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (bytes, str)):
+        return _quoted(value if isinstance(value, bytes) else value.encode(), '"')
+    if hasattr(value, "__float__") and not isinstance(value, np.ndarray):
         return repr(float(value))
-    raw = value if isinstance(value, bytes) else str(value).encode()
-    text = "".join(
-        chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\x{b:02x}" for b in raw
-    )
-    return f'"{text}"'
+    raise TypeError(f"a field is compared with a number, a time, text or bytes, not {type(value).__name__}: {value!r}")
+
+
+def _quoted(raw: bytes, quote: str) -> str:
+    kept = (32 <= b < 127 and chr(b) not in f"{quote}\\" for b in raw)
+    return quote + "".join(chr(b) if k else f"\\x{b:02x}" for b, k in zip(raw, kept)) + quote
 
 
 class Condition:
@@ -57,13 +67,13 @@ class Column:
     __slots__ = ("_name",)
 
     def __init__(self, name: str):
-        self._name = "`" + name + "`"
+        self._name = _quoted(name.encode(), "`")
 
     def _compare(self, op: str, value: Any) -> Condition:
-        if value is None:
+        if is_null(value) and not isinstance(value, (float, np.floating)):
             if op in ("=", "!="):
                 return Condition(f"{self._name} is {'not ' if op == '!=' else ''}null")
-            raise TypeError("null is neither less nor greater than anything")
+            raise TypeError(f"{value!r} is neither less nor greater than anything")
         return Condition(f"{self._name} {op} {_literal(value)}")
 
     def __eq__(self, value: Any) -> Condition:  # type: ignore[override]
@@ -87,8 +97,11 @@ class Column:
     __hash__ = None  # type: ignore[assignment]
 
     def isin(self, values: Iterable[Any]) -> Condition:
-        """Whether it is one of these."""
-        return Condition(f"{self._name} in ({', '.join(_literal(v) for v in values)})")
+        """Whether it is one of these; ``None`` among them stands for null."""
+        several = list(values)
+        known = [v for v in several if not is_null(v) or isinstance(v, float)]
+        found = Condition(f"{self._name} in ({', '.join(map(_literal, known))})")
+        return found if len(known) == len(several) else found | self.is_null()
 
     def between(self, low: Any, high: Any) -> Condition:
         """Whether it lies between these, both included."""
@@ -110,4 +123,6 @@ def col(name: str) -> Column:
 
 def condition_text(condition: Condition | str | None) -> str | None:
     """The text of a condition."""
+    if condition is not None and not isinstance(condition, (str, Condition)):
+        raise TypeError(f"a condition is text, or made of az.col(..), not {condition!r}")
     return None if condition is None else str(condition)

@@ -2,137 +2,147 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._types import dtype_of, last_tick, scalar_bytes
+from ._dimension import Dimension
 
 if TYPE_CHECKING:
     from ._array import Array
 
-
-#: Everything along a dimension.
-_All = object()
+_LISTS = (list, range, np.ndarray)
 
 
-@dataclasses.dataclass
 class Axis:
-    """What is selected along one dimension, in ticks."""
+    """What is selected along one dimension, in ticks: a range with a step, a list, or ranges that
+    cannot be counted.
+    """
 
-    kind: str
-    start: int
-    stop: int
-    step: int = 1
-    squeeze: bool = False
-    items: np.ndarray | None = None
-    ranges: Any = None
+    __slots__ = ("dim", "items", "ranges", "squeeze", "start", "step", "stop")
+
+    def __init__(
+        self,
+        dim: Dimension,
+        start: int,
+        stop: int,
+        step: int = 1,
+        *,
+        squeeze: bool = False,
+        items: np.ndarray | None = None,
+    ):
+        self.dim, self.start, self.stop, self.step = dim, start, stop, step
+        self.squeeze, self.items = squeeze, items
+        self.ranges: Any = _counted(self) if items is None else _runs(dim, items)
+
+    @classmethod
+    def of_ranges(cls, dim: Dimension, ranges: Any) -> Axis:
+        """Ranges of coordinates that have no positions; ``None`` is everything."""
+        axis = cls.__new__(cls)
+        axis.dim, axis.start, axis.stop, axis.step = dim, 0, 0, 1
+        axis.squeeze, axis.items, axis.ranges = False, None, ranges
+        return axis
 
     @property
     def length(self) -> int:
+        """The number of positions."""
         if self.items is not None:
             return len(self.items)
-        return len(range(self.start, self.stop, self.step))
+        if self.step == 1:
+            return max(self.stop - self.start, 0)
+        # Not len(): there may be more than a machine's word counts.
+        away = self.stop - self.start if self.step > 0 else self.start - self.stop
+        return max(-(-away // abs(self.step)), 0)
+
+    @property
+    def backwards(self) -> bool:
+        """Whether the engine's cells come the other way round."""
+        return self.items is None and self.step < 0
 
 
-@dataclasses.dataclass
+def _counted(axis: Axis) -> Any:
+    """A range with a step as the engine takes it."""
+    pack, length = axis.dim.pack, axis.length
+    if length == 0:
+        return []
+    last = axis.start + (length - 1) * axis.step
+    low, high = (axis.start, last) if axis.step > 0 else (last, axis.start)
+    ends = (pack(low), pack(high))
+    return [ends] if axis.step in (1, -1) else (*ends, abs(axis.step))
+
+
+def _runs(dim: Dimension, items: np.ndarray) -> list[tuple[bytes, bytes]]:
+    """A list as ranges: what follows one another is one."""
+    if not len(items):
+        return []
+    breaks = np.flatnonzero(items[1:] != items[:-1] + items.dtype.type(1))
+    starts = np.concatenate([[0], breaks + 1])
+    stops = np.concatenate([breaks, [len(items) - 1]])
+    return list(zip(dim.pack_all(items[starts]), dim.pack_all(items[stops])))
+
+
 class Box:
     """A selection a dimension, and what becomes of the result's shape."""
 
-    axes: list[Axis]
-    ranges: list
+    __slots__ = ("axes", "full_shape")
+
+    def __init__(self, axes: Sequence[Axis]):
+        self.axes = axes
+        self.full_shape = tuple([axis.length for axis in axes])
 
     @classmethod
-    def of(cls, axes: list[Axis]) -> Box:
-        def selected(axis: Axis) -> Any:
-            if axis.ranges is _All:
-                return None
-            return axis.ranges if axis.ranges is not None else _ranges(axis)
-
-        return cls(axes, [selected(axis) for axis in axes])
-
-    @classmethod
-    def of_pairs(cls, array: Array, pairs: list[tuple[int, int]]) -> Box:
-        kinds = [dim["datatype"] for dim in array.schema.dims]
-        return cls.of([Axis(k, a, b + 1) for (a, b), k in zip(pairs, kinds, strict=True)])
+    def of_pairs(cls, array: Array, pairs: Sequence[tuple[int, int]]) -> Box:
+        """The box between first and last ticks."""
+        return cls([Axis(dim, low, high + 1) for dim, (low, high) in zip(array.schema.axes, pairs, strict=True)])
 
     @property
-    def full_shape(self) -> tuple[int, ...]:
-        return tuple(axis.length for axis in self.axes)
+    def ranges(self) -> list:
+        """What the engine takes."""
+        return [axis.ranges for axis in self.axes]
+
+    @property
+    def backwards(self) -> bool:
+        """Whether a dimension is read in steps backwards."""
+        return any(axis.backwards for axis in self.axes)
 
     def shaped(self, values: np.ndarray) -> np.ndarray:
         """A read's cells in the shape asked for."""
         out = values.reshape(self.full_shape + values.shape[1:])
-        key: list[Any] = []
-        for axis in self.axes:
-            if axis.squeeze:
-                key.append(0)
-            elif axis.items is None and axis.step < 0:
-                key.append(slice(None, None, -1))
-            else:
-                key.append(slice(None))
-        if all(isinstance(k, slice) and k == slice(None) for k in key):
+        if not any(axis.squeeze or axis.step < 0 for axis in self.axes):
             return out
-        return out[tuple(key)]
+        return out[tuple([
+            0 if axis.squeeze else slice(None, None, -1) if axis.backwards else slice(None)
+            for axis in self.axes
+        ])]
 
     def unsqueezed(self, values: np.ndarray) -> np.ndarray:
         """Values to be written, with the dimensions that a number took away."""
-        places = [i for i, axis in enumerate(self.axes) if axis.squeeze]
+        places = tuple(i for i, axis in enumerate(self.axes) if axis.squeeze)
         if places and values.ndim == len(self.axes) - len(places):
-            values = np.expand_dims(values, tuple(places)) if not isinstance(
-                values, np.ma.MaskedArray
-            ) else np.ma.expand_dims(values, tuple(places))
+            expand = np.ma.expand_dims if isinstance(values, np.ma.MaskedArray) else np.expand_dims
+            values = expand(values, places)
         return values
 
     def bounds(self) -> list[tuple[bytes, bytes]]:
         """The box that a write fills."""
-        found = []
-        for axis in self.axes:
-            if axis.items is not None or axis.step != 1:
-                raise IndexError("a write fills a box: neither lists nor steps")
-            if axis.length == 0:
-                raise IndexError("nothing is selected")
-            found.append((_bytes(axis.start, axis.kind), _bytes(axis.stop - 1, axis.kind)))
-        return found
+        if any(axis.items is not None or axis.step != 1 for axis in self.axes):
+            raise IndexError("a write fills a box: neither lists nor steps")
+        return [axis.ranges[0] for axis in self.axes]
 
 
-@dataclasses.dataclass
 class Point:
     """A list of cells."""
 
-    columns: list
-    shape: tuple[int, ...]
+    __slots__ = ("columns", "shape")
+
+    def __init__(self, columns: list, shape: tuple[int, ...]):
+        self.columns, self.shape = columns, shape
 
     def shaped(self, values: np.ndarray) -> np.ndarray:
+        """A read's cells in the shape of the lists."""
         return values.reshape(self.shape + values.shape[1:])
-
-
-def _bytes(tick: int, kind: str) -> bytes:
-    dtype = dtype_of(kind)
-    return np.array(tick, np.int64 if dtype.kind in "mM" else dtype).tobytes()
-
-
-def _ranges(axis: Axis) -> Any:
-    if axis.items is not None:
-        runs: list[tuple[bytes, bytes]] = []
-        items = axis.items.tolist()
-        i = 0
-        while i < len(items):
-            j = i
-            while j + 1 < len(items) and items[j + 1] == items[j] + 1:
-                j += 1
-            runs.append((_bytes(items[i], axis.kind), _bytes(items[j], axis.kind)))
-            i = j + 1
-        return runs
-    if axis.length == 0:
-        return []
-    picked = range(axis.start, axis.stop, axis.step)
-    low, high = min(picked[0], picked[-1]), max(picked[0], picked[-1])
-    ends = (_bytes(low, axis.kind), _bytes(high, axis.kind))
-    return [ends] if abs(axis.step) == 1 else (*ends, abs(axis.step))
 
 
 def _expanded(key: Any, ndim: int) -> list:
@@ -141,158 +151,140 @@ def _expanded(key: Any, ndim: int) -> list:
     if len(dots) > 1:
         raise IndexError("one ellipsis is enough")
     if dots:
-        at = dots[0]
-        key[at : at + 1] = [slice(None)] * (ndim - len(key) + 1)
+        key[dots[0] : dots[0] + 1] = [slice(None)] * (ndim - len(key) + 1)
     if len(key) > ndim:
         raise IndexError(f"{len(key)} indices for {ndim} dimensions")
+    if any(k is None for k in key):
+        raise IndexError("None makes no dimension here; use numpy.newaxis on what was read")
     return key + [slice(None)] * (ndim - len(key))
 
 
-def _whole(array: Array, i: int) -> tuple[int, int]:
-    low, high = array.domain[i]
-    return _tick(low), _tick(high)
+def is_mask(array: Array, key: Any) -> bool:
+    """Whether the key is one flag a cell of an array of several dimensions."""
+    return isinstance(key, np.ndarray) and key.dtype == bool and key.ndim == array.ndim > 1
 
 
-def _tick(value: Any, kind: str | None = None) -> int:
-    if kind is not None and dtype_of(kind).kind in "mM" and not isinstance(value, (int, np.integer)):
-        return int(np.array(np.datetime64(value) if isinstance(value, str) else value, dtype_of(kind)).view(np.int64))
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return int(value.view(np.int64))
-    return operator.index(value)
+def picks_points(array: Array, key: Any) -> bool:
+    """Whether numpy would take cell after cell for this key: lists for all dimensions.
 
-
-def _countable(dim: dict) -> bool:
-    return dim["domain"] is not None and dtype_of(dim["datatype"]).kind in "iumM"
+    Raises ``IndexError`` for several lists among slices, which numpy reads in its own way.
+    """
+    key = key if isinstance(key, tuple) else (key,)
+    lists = sum(isinstance(part, _LISTS) and np.ndim(part) > 0 for part in key)
+    if lists < 2:
+        return False
+    if len(key) == array.ndim and not any(isinstance(part, slice) or part is Ellipsis for part in key):
+        return True
+    raise IndexError("several lists among slices: oindex takes all combinations of them, vindex cell after cell")
 
 
 def index_box(array: Array, key: Any) -> Box:
-    """Half-open positions; coordinates where a domain does not start at 0."""
-    axes = []
-    for i, (part, dim) in enumerate(zip(_expanded(key, array.ndim), array.schema.dims)):
-        if isinstance(part, (list, np.ndarray)):
-            axes.append(_list_axis(array, i, part))
-            continue
-        axes.append(_axis(array, i, part, dim))
-    return Box.of(axes)
+    """Half-open positions; coordinates where a domain does not start at 0. Lists are taken along
+    their own dimension.
+    """
+    schema = array.schema
+    dims, squeeze = schema.axes, not schema.sparse
+    parts = [key] if isinstance(key, slice) and len(dims) == 1 else _expanded(key, len(dims))
+    return Box([_axis(dim, part, squeeze) for dim, part in zip(dims, parts)])
 
 
-def orthogonal_box(array: Array, key: Any) -> Box:
-    """As :func:`index_box`; lists are taken along their own dimension."""
-    return index_box(array, key)
-
-
-def _axis(array: Array, i: int, part: Any, dim: dict) -> Axis:
-    kind = dim["datatype"]
-    if not _countable(dim):
-        if not isinstance(part, slice):
-            part = slice(part, part)
-        if part == slice(None):
-            return Axis(kind, 0, 0, ranges=_All)
-        raise IndexError(f"dimension {dim['name']!r} ({kind}) has no positions; use loc")
-    low, high = _whole(array, i)
+def _axis(dim: Dimension, part: Any, squeeze: bool) -> Axis:
+    if not dim.countable:
+        if isinstance(part, slice) and part == slice(None):
+            return Axis.of_ranges(dim, None)
+        raise IndexError(f"dimension {dim.name!r} ({dim.datatype}) has no positions; use loc")
+    low, high = dim.low, dim.high
     if isinstance(part, slice):
         step = 1 if part.step is None else operator.index(part.step)
+        start, stop = dim.edge(part.start), dim.edge(part.stop)
         if low == 0:
-            start, stop, step = slice(
-                _maybe(part.start, kind), _maybe(part.stop, kind), step
-            ).indices(high + 1)
-            return Axis(kind, start, stop, step)
+            return Axis(dim, *slice(start, stop, step).indices(high + 1))
+        if step == 0:
+            raise ValueError("slice step cannot be zero")
         if step < 0:
-            raise IndexError("negative steps need a domain that starts at 0")
-        start = low if part.start is None else max(_tick(part.start, kind), low)
-        stop = high + 1 if part.stop is None else min(_tick(part.stop, kind), high + 1)
-        return Axis(kind, start, max(start, stop), step)
-    at = _tick(part, kind)
+            start = high if start is None else min(start, high)
+            stop = low - 1 if stop is None else max(stop, low - 1)
+            return Axis(dim, start, min(start, stop), step)
+        start = low if start is None else max(start, low)
+        stop = high + 1 if stop is None else min(stop, high + 1)
+        return Axis(dim, start, max(start, stop), step)
+    if isinstance(part, _LISTS) and np.ndim(part) > 0:
+        return Axis(dim, 0, 0, items=dim.positions(part))
+    at = dim.position(part)
     if low == 0 and at < 0:
         at += high + 1
     if not low <= at <= high:
-        raise IndexError(f"{part} is outside dimension {dim['name']!r}, {low} to {high}")
-    return Axis(kind, at, at + 1, squeeze=not array.schema.sparse)
-
-
-def _maybe(value: Any, kind: str) -> int | None:
-    return None if value is None else _tick(value, kind)
-
-
-def _list_axis(array: Array, i: int, part: Any) -> Axis:
-    dim = array.schema.dims[i]
-    low, high = _whole(array, i)
-    items = np.asarray(part)
-    if items.dtype == bool:
-        if len(items) != high - low + 1:
-            raise IndexError(f"{len(items)} flags for {high - low + 1} coordinates")
-        items = np.flatnonzero(items) + low
-    items = items.astype(np.int64)
-    if low == 0:
-        items = np.where(items < 0, items + high + 1, items)
-    if len(items) and not (low <= items.min() and items.max() <= high):
-        raise IndexError(f"positions outside dimension {dim['name']!r}, {low} to {high}")
-    return Axis(dim["datatype"], 0, 0, items=items)
+        raise IndexError(f"{part} is outside dimension {dim.name!r}, {low} to {high}")
+    return Axis(dim, at, at + 1, squeeze=squeeze)
 
 
 def coordinates_box(array: Array, key: Any) -> Box:
-    """Coordinates, both ends included."""
-    axes = []
-    for i, (part, dim) in enumerate(zip(_expanded(key, array.ndim), array.schema.dims)):
-        kind = dim["datatype"]
-        if _countable(dim):
-            low, high = _whole(array, i)
-            if isinstance(part, slice):
-                if part.step is not None:
-                    raise IndexError("loc takes no steps")
-                start = low if part.start is None else max(_int(scalar_bytes(part.start, kind), kind), low)
-                stop = high if part.stop is None else min(_int(last_tick(part.stop, kind), kind), high)
-                axes.append(Axis(kind, start, max(stop + 1, start)))
-            elif isinstance(part, (list, np.ndarray)):
-                items = np.array([_int(scalar_bytes(v, kind), kind) for v in part], np.int64)
-                axes.append(Axis(kind, 0, 0, items=items))
-            else:
-                at = _int(scalar_bytes(part, kind), kind)
-                if not low <= at <= high:
-                    raise IndexError(f"{part!r} is outside dimension {dim['name']!r}")
-                axes.append(Axis(kind, at, at + 1, squeeze=not array.schema.sparse))
-            continue
-        axis = Axis(kind, 0, 0)
-        if isinstance(part, slice):
-            if part == slice(None):
-                axis.ranges = _All
-            else:
-                low, high = dim["domain"] or (None, None)
-                start = scalar_bytes(part.start if part.start is not None else low or "", kind)
-                stop_at = part.stop if part.stop is not None else high
-                stop = scalar_bytes(stop_at, kind) if stop_at is not None else b"\xff" * 8
-                axis.ranges = [(start, stop)]
-        else:
-            several = part if isinstance(part, (list, np.ndarray)) else [part]
-            axis.ranges = [(scalar_bytes(v, kind), scalar_bytes(v, kind)) for v in several]
-        axes.append(axis)
-    return Box.of(axes)
+    """Coordinates, both ends included. What lies beyond the domain holds no cells."""
+    schema = array.schema
+    squeeze = not schema.sparse
+    return Box([
+        (_coordinates if dim.countable else _uncounted)(dim, part, squeeze)
+        for dim, part in zip(schema.axes, _expanded(key, array.ndim))
+    ])
 
 
-def _int(raw: bytes, kind: str) -> int:
-    dtype = dtype_of(kind)
-    return int(np.frombuffer(raw, np.int64 if dtype.kind in "mM" else dtype)[0])
+def _coordinates(dim: Dimension, part: Any, squeeze: bool) -> Axis:
+    if isinstance(part, slice):
+        if part.step is not None:
+            raise IndexError("loc takes no steps")
+        low, high = max(dim.first(part.start), dim.low), min(dim.last(part.stop), dim.high)
+        return Axis(dim, low, max(high + 1, low))
+    if isinstance(part, _LISTS) and np.ndim(part) > 0:
+        ticks = [dim.exact(v) for v in part]
+        for tick, value in zip(ticks, part):
+            _inside(dim, tick, value)
+        return Axis(dim, 0, 0, items=np.array(ticks, np.uint64 if dim.dtype.kind == "u" else np.int64))
+    low, high = dim.span(part)
+    if dim.names_many(part):
+        return Axis(dim, max(low, dim.low), max(min(high, dim.high) + 1, low))
+    _inside(dim, low, part)
+    return Axis(dim, low, low + 1, squeeze=squeeze)
+
+
+def _inside(dim: Dimension, tick: int, value: Any) -> None:
+    if not dim.low <= tick <= dim.high:
+        raise IndexError(f"{value!r} is outside dimension {dim.name!r}")
+
+
+def _uncounted(dim: Dimension, part: Any, _: bool) -> Axis:
+    """Ranges of text or of numbers with fractions."""
+    if isinstance(part, slice):
+        if part.step is not None:
+            raise IndexError("loc takes no steps")
+        if part == slice(None):
+            return Axis.of_ranges(dim, None)
+        pairs = [(dim.first(part.start), dim.last(part.stop))]
+    elif isinstance(part, _LISTS) and np.ndim(part) > 0:
+        pairs = [(dim.exact(v),) * 2 for v in part]
+    else:
+        pairs = [(dim.exact(part),) * 2]
+    if dim.low is not None:
+        pairs = [(max(a, dim.low), min(b, dim.high)) for a, b in pairs]
+    return Axis.of_ranges(dim, [(dim.pack(a), dim.pack(b)) for a, b in pairs if a <= b])
 
 
 def points_of(array: Array, key: Any) -> Point:
-    """Lists of positions, broadcast against one another."""
+    """Lists of positions, broadcast against one another; or a flag for each cell."""
+    dims = array.schema.axes
+    if is_mask(array, key):
+        if key.shape != array.shape:
+            raise IndexError(f"flags of the shape {key.shape} for cells of the shape {array.shape}")
+        lows = [dim.low for dim in dims]
+        key = tuple(found + low for found, low in zip(np.nonzero(key), lows))
     key = key if isinstance(key, tuple) else (key,)
-    if len(key) != array.ndim:
-        raise IndexError(f"vindex takes a list for each of the {array.ndim} dimensions")
+    if len(key) != len(dims):
+        raise IndexError(f"vindex takes a list for each of the {len(dims)} dimensions")
+    for part in key:
+        if isinstance(part, slice) or part is None or part is Ellipsis:
+            raise IndexError("vindex takes lists of positions, no slices; oindex takes both")
     lists = np.broadcast_arrays(*(np.asarray(k) for k in key))
     columns = []
-    for i, (items, dim) in enumerate(zip(lists, array.schema.dims)):
-        low, high = _whole(array, i)
-        items = items.reshape(-1).astype(np.int64)
-        if low == 0:
-            items = np.where(items < 0, items + high + 1, items)
-        if len(items) and not (low <= items.min() and items.max() <= high):
-            raise IndexError(f"positions outside dimension {dim['name']!r}, {low} to {high}")
-        dtype = dtype_of(dim["datatype"])
-        columns.append((items.astype(np.int64 if dtype.kind in "mM" else dtype).tobytes(), None))
+    for items, dim in zip(lists, dims):
+        ticks = dim.positions(items.reshape(-1))
+        columns.append((ticks.astype(np.int64 if dim.unit else dim.dtype).tobytes(), None))
     return Point(columns, lists[0].shape)
-
-
-def size(shape: tuple[int, ...]) -> int:
-    """The number of cells of a shape."""
-    return math.prod(shape)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence
 import numpy as np
 
 from . import _async
-from ._types import scalar_bytes
 
 if TYPE_CHECKING:
     from ._array import Array
+
+#: What a dense array's query decodes is not counted beforehand.
+_MUCH = 2**63
 
 
 class Query:
@@ -35,35 +37,33 @@ class Query:
         schema = array.schema
         self._array = array
         self._where = where
-        self._fields = list(fields) if fields is not None else schema.dim_names + array._fields()
+        self._fields = schema.dim_names + array._fields() if fields is None else _names(fields)
         self._order = order or ("unordered" if schema.sparse else "row")
-        self._limit, self._memory = limit, memory
+        self._limit, self._memory = _count("limit", limit), _count("memory", memory)
         self._ranges, self._points, self._views = ranges, points, views
 
     def points(self, *coordinates: Any) -> Query:
         """The same of the cells at these coordinates: a list for each dimension."""
-        dims = self._array.schema.dims
+        dims = self._array.schema.axes
         if len(coordinates) != len(dims):
             raise ValueError(f"{len(coordinates)} lists for {len(dims)} dimensions")
-        columns = []
-        for values, dim in zip(coordinates, dims):
-            cells = [scalar_bytes(v, dim["datatype"]) for v in np.asarray(values).tolist()]
-            if dim["datatype"] == "STRING_ASCII":
-                ends = np.cumsum([0, *(len(c) for c in cells)])
-                columns.append((b"".join(cells), [int(e) for e in ends]))
-            else:
-                columns.append((b"".join(cells), None))
+        columns = [dim.pack_values(values) for values, dim in zip(coordinates, dims)]
         return self._with(points=columns)
 
     def box(self, **ranges: tuple[Any, Any]) -> Query:
-        """The same within ranges of coordinates, both ends included: ``box(x=(1, 9))``."""
+        """The same within ranges of coordinates, both ends included: ``box(x=(1, 9))``; of one
+        coordinate: ``box(x=3)``.
+        """
         from ._index import coordinates_box
 
         names = self._array.schema.dim_names
         unknown = set(ranges) - set(names)
         if unknown:
-            raise KeyError(f"no dimensions: {sorted(unknown)}")
-        key = tuple(slice(*ranges[n]) if n in ranges else slice(None) for n in names)
+            raise KeyError(f"no dimensions: {sorted(unknown)}; there are {names}")
+        key = tuple(
+            slice(None) if n not in ranges else slice(*ranges[n]) if isinstance(ranges[n], (tuple, list)) else ranges[n]
+            for n in names
+        )
         return self._with(ranges=coordinates_box(self._array, key).ranges)
 
     def _with(self, **changes: Any) -> Query:
@@ -72,17 +72,18 @@ class Query:
             self._array, self._where, self._fields, self._order, self._limit, self._memory, **kept
         )
 
-    def _reader(self) -> Any:
+    def _asked(self) -> dict:
         from ._array import _query
 
         dense = not self._array.schema.sparse
-        return _async.watched(self._array.core.read(
-            _query(
-                self._fields, ranges=self._ranges, points=self._points, condition=self._where,
-                order=self._order, memory=self._memory, limit=self._limit,
-                matching_only=dense and self._points is None,
-            )
-        ))
+        return _query(
+            self._fields, ranges=self._ranges, points=self._points, condition=self._where,
+            order=self._order, memory=self._memory, limit=self._limit,
+            matching_only=dense and self._points is None, work=_MUCH if dense else None,
+        )
+
+    def _reader(self) -> Any:
+        return _async.watched(self._array.core.read(self._asked()))
 
     # -- numpy --------------------------------------------------------------------------------
 
@@ -94,7 +95,7 @@ class Query:
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All rows, as a dict of arrays."""
-        return self._array._numpy(self._reader().read_all()[1])
+        return self._array._numpy(_async.read_all(self._array.core, self._asked()))
 
     def count(self) -> int:
         """The number of rows."""
@@ -142,3 +143,18 @@ class Query:
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where else ""
         return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(self._fields)}{where}>"
+
+
+def _names(fields: Any) -> list[str]:
+    names = [fields] if isinstance(fields, str) else list(fields)
+    if not names:
+        raise ValueError("a query of no fields has no rows: name one")
+    return names
+
+
+def _count(what: str, number: Any) -> int | None:
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
+        raise ValueError(f"{what} is a whole number from 0, not {number!r}")
+    return int(number)

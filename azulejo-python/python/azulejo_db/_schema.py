@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
+import operator
 from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ._dimension import Dimension
 from ._types import datatype_of, dtype_of, is_bytes, is_text
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -16,8 +19,10 @@ _CHUNK = 65536
 
 
 def _pipeline(filters: Any) -> dict:
-    if isinstance(filters, Mapping):
+    if isinstance(filters, Mapping) and "filter" not in filters:
         return dict(filters)
+    if isinstance(filters, (str, Mapping)):
+        filters = [filters]
     steps = [{"filter": f} if isinstance(f, str) else dict(f) for f in filters or ()]
     for step in steps:
         if step["filter"] in ("gzip", "zstd", "lz4", "bzip2", "rle", "dictionary"):
@@ -213,17 +218,19 @@ class Schema:
         return cls._grid(array.shape, {name: array.dtype}, dims, tiles, filters)
 
     @classmethod
-    def _grid(cls, shape, dtypes, dims, tiles, filters=_ZSTD) -> Schema:
+    def _grid(cls, shape, dtypes, dims, tiles, filters=_ZSTD, nullable=frozenset()) -> Schema:
         if not shape:
             raise ValueError("an array needs at least one dimension")
-        names = list(dims or (f"dim_{i}" for i in range(len(shape))))
-        size = max(np.dtype(t).itemsize or 8 for t in dtypes.values())
-        tiles = list(tiles or default_tiles(shape, size))
+        names = [dims] if isinstance(dims, str) else list(dims or (f"dim_{i}" for i in range(len(shape))))
+        size = max(8 if t in (str, bytes) else np.dtype(t).itemsize or 8 for t in dtypes.values())
+        lengths = [tiles] if isinstance(tiles, (int, np.integer)) else list(tiles or default_tiles(shape, size))
+        for what, given in (("names of dimensions", names), ("tile lengths", lengths)):
+            if len(given) != len(shape):
+                raise ValueError(f"{len(given)} {what} for the shape {tuple(shape)}: {given}")
+        lengths = [_whole(t, "a tile's length") for t in lengths]
         top = np.iinfo(np.int64).max
-        made = [
-            Dim(n, (0, int(top - 2 * t)), int(t), "int64") for n, t in zip(names, tiles, strict=True)
-        ]
-        attrs = [Attr(n, t, filters=filters) for n, t in dtypes.items()]
+        made = [Dim(n, (0, int(top - 2 * t)), t, "int64") for n, t in zip(names, lengths)]
+        attrs = [Attr(n, t, n in nullable, filters=filters) for n, t in dtypes.items()]
         return cls(made, attrs, current_domain=[(0, max(s, 1) - 1) for s in shape])
 
     @classmethod
@@ -269,20 +276,34 @@ class Schema:
         """The attributes, as in the JSON document."""
         return self._json["attributes"]
 
-    @property
+    @functools.cached_property
+    def axes(self) -> tuple[Dimension, ...]:
+        """The dimensions, as coordinates are counted along them."""
+        current = self._json.get("current_domain") or [None] * len(self.dims)
+        return tuple(map(Dimension, self.dims, current))
+
+    @functools.cached_property
     def dim_names(self) -> list[str]:
         """Names of the dimensions."""
         return [dim["name"] for dim in self.dims]
 
-    @property
+    @functools.cached_property
     def attr_names(self) -> list[str]:
         """Names of the attributes."""
         return [attr["name"] for attr in self.attrs]
 
-    @property
+    @functools.cached_property
     def enumerations(self) -> dict[str, list]:
         """The labels of each enumeration."""
         return {e["name"]: e["values"] for e in self._json.get("enumerations", [])}
+
+    def cell_bytes(self, names: Iterable[str]) -> int:
+        """Bytes of a cell of these attributes; some, where they vary."""
+        return sum(map(self._cell_bytes.__getitem__, names))
+
+    @functools.cached_property
+    def _cell_bytes(self) -> dict[str, int]:
+        return {a["name"]: _bytes_of(a) for a in self.attrs}
 
     def attr(self, name: str) -> dict:
         """One attribute."""
@@ -308,6 +329,21 @@ class Schema:
             null = " nullable" if attr["nullable"] else ""
             lines.append(f"  attr {attr['name']}: {attr['datatype']}{null}")
         return "\n".join(lines)
+
+
+def _whole(number: Any, what: str) -> int:
+    try:
+        found = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{what} is a whole number, not {number!r}") from None
+    if found < 1:
+        raise ValueError(f"{what} is at least 1, not {found}")
+    return found
+
+
+def _bytes_of(attr: Mapping[str, Any]) -> int:
+    values = attr["cell_val_num"]
+    return 64 if values == "var" else values * dtype_of(attr["datatype"]).itemsize
 
 
 def default_tiles(shape: Sequence[int], itemsize: int) -> list[int]:

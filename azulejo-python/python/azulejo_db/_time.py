@@ -14,14 +14,21 @@ def moment(at: Any, *, last: bool = False) -> int | None:
     """Milliseconds of a number, datetime, ``datetime64`` or text. Text may name a whole day."""
     if at is None:
         return None
-    if isinstance(at, (int, np.integer)):
+    if isinstance(at, (int, np.integer)) and not isinstance(at, (bool, np.timedelta64)):
+        if not 0 <= at <= U64_MAX:
+            raise ValueError(f"a moment is a number of milliseconds since 1970, not {at}")
         return int(at)
     if isinstance(at, dt.datetime):
         at = at if at.tzinfo else at.astimezone()
         return round(at.timestamp() * 1000)
     if isinstance(at, str):
         at = at.strip().removesuffix("Z").replace(" ", "T")
-    named = np.datetime64(at)
+    try:
+        named = np.datetime64(at)
+    except ValueError:
+        named = np.datetime64("NaT")
+    if np.isnat(named):
+        raise ValueError(f"{at!r} is no moment: give milliseconds since 1970, a datetime, or text such as '2024-05-01T12:00'")
     unit = np.datetime_data(named.dtype)[0]
     first = named.astype("datetime64[ms]").view(np.int64)
     if last and unit in ("Y", "M", "W", "D", "h", "m", "s"):

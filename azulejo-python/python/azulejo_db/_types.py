@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import numbers
+import functools
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ TEXT = {"STRING_ASCII", "STRING_UTF8", "CHAR", "GEOM_WKT"}
 _BYTES = {"BLOB", "GEOM_WKB", "ANY", "STRING_UTF16", "STRING_UCS2", "STRING_UTF32", "STRING_UCS4"}
 
 
+@functools.cache
 def dtype_of(datatype: str) -> np.dtype:
     """The numpy type of one value."""
     if datatype in _NUMBERS:
@@ -53,6 +53,18 @@ def is_bytes(datatype: str) -> bool:
     return datatype in _BYTES
 
 
+@functools.cache
+def cell_type(datatype: str, values: int | str, labels: bool = False) -> tuple[np.dtype, tuple[int, ...]]:
+    """How numpy has a cell: its type, and the shape of a cell of several values."""
+    if values == "var" or labels:
+        return np.dtype(object), ()
+    if is_text(datatype) and (values > 1 or datatype != "CHAR"):
+        return np.dtype(object), ()
+    if is_bytes(datatype) and values > 1:
+        return np.dtype(f"S{values * dtype_of(datatype).itemsize}"), ()
+    return dtype_of(datatype), () if values == 1 else (values,)
+
+
 def datatype_of(dtype: Any) -> tuple[str, int | None]:
     """TileDB's datatype for a numpy type, and the values a cell; ``None``: any number."""
     dtype = np.dtype(dtype)
@@ -63,41 +75,16 @@ def datatype_of(dtype: Any) -> tuple[str, int | None]:
     if dtype.kind in "mM":
         unit, step = np.datetime_data(dtype)
         names = {code: name for name, code in _UNITS.items()}
-        if step == 1 and unit in names:
+        if step == 1 and unit in names and (dtype.kind == "M" or unit not in "YMWD"):
             return f"{'DATETIME' if dtype.kind == 'M' else 'TIME'}_{names[unit]}", 1
+        raise TypeError(f"no attribute holds values of numpy's type {dtype}: convert them to another unit")
     if dtype.kind in "UOT":
         return "STRING_UTF8", None
     if dtype.kind == "S":
         return ("CHAR", 1) if dtype.itemsize == 1 else ("BLOB", None)
+    if dtype.names:
+        raise TypeError("records are written as one attribute a field: {name: x[name] for name in x.dtype.names}")
     raise TypeError(f"no attribute holds values of numpy's type {dtype}")
-
-
-def scalar_bytes(value: Any, datatype: str) -> bytes:
-    """The bytes of a coordinate or bound."""
-    if is_text(datatype) or is_bytes(datatype):
-        return value if isinstance(value, bytes) else str(value).encode()
-    dtype = dtype_of(datatype)
-    if dtype.kind == "M" and isinstance(value, dt.datetime) and value.tzinfo is not None:
-        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
-    if dtype.kind in "iu" and isinstance(value, numbers.Real) and value != int(value):
-        raise ValueError(f"{value!r} is no whole number, but the dimension's type is {datatype}")
-    if dtype.kind == "M" and not isinstance(value, (int, np.integer)):
-        exact = np.datetime64(value)
-        made = exact.astype(dtype)
-        return made.tobytes()
-    return np.array(value, dtype=dtype).tobytes()
-
-
-def last_tick(value: Any, datatype: str) -> bytes:
-    """The bytes of the last coordinate that a text such as ``"2024-06"`` names."""
-    dtype = dtype_of(datatype)
-    if dtype.kind != "M" or not isinstance(value, str):
-        return scalar_bytes(value, datatype)
-    named = np.datetime64(value)
-    coarse = np.datetime_data(named.dtype)[0]
-    following = (named + np.timedelta64(1, coarse)).astype(dtype)
-    same = named.astype(dtype).astype(f"datetime64[{coarse}]") == named
-    return (following - 1 if same and following > named.astype(dtype) else named.astype(dtype)).tobytes()
 
 
 def from_bytes(raw: bytes, datatype: str) -> Any:

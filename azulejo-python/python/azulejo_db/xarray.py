@@ -30,7 +30,7 @@ from xarray.core import indexing
 
 from . import _context
 from . import _xarray_checks as _checks
-from ._array import Array
+from ._array import EMPTY_DIMS, Array
 from ._group import Group
 from ._index import Axis, Box
 from ._job import Job, is_dask
@@ -42,7 +42,7 @@ _ATTR = "__tiledb_attr."
 _DIM = "__tiledb_dim."
 _FIXED = "__tiledb_array_fixed_dimensions."
 _SCALAR = "__scalar"
-_NAME, _EMPTY, _UNLIMITED = "__azulejo_name", "__azulejo_empty_dims", "__azulejo_unlimited_dims"
+_NAME, _UNLIMITED = "__azulejo_name", "__azulejo_unlimited_dims"
 #: What a variable's encoding may say.
 _KNOWN = {
     "attr_name", "filters", "tiledb_filters", "tiles", "max_shape", "dim_dtype", "preferred_chunks", "_FillValue",
@@ -81,23 +81,24 @@ class _Cells(BackendArray):
         if not self.shape:
             return self._cells(Box.of_pairs(self._tiledb, [(0, 0)])).reshape(())
         axes = []
-        for part, size, dim in zip(key, self.shape, self._tiledb.schema.dims, strict=True):
-            low = int(dim["domain"][0])
+        for part, size, dim in zip(key, self.shape, self._tiledb.schema.axes, strict=True):
+            low = dim.low
             if isinstance(part, slice):
                 start, stop, step = part.indices(size)
-                axes.append(Axis(dim["datatype"], start + low, stop + low, step))
+                axes.append(Axis(dim, start + low, stop + low, step))
             elif isinstance(part, np.ndarray):
                 items = np.where(part < 0, part + size, part).astype(np.int64) + low
-                axes.append(Axis(dim["datatype"], 0, 0, items=items))
+                axes.append(Axis(dim, 0, 0, items=items))
             else:
                 at = int(part) + (size if part < 0 else 0) + low
-                axes.append(Axis(dim["datatype"], at, at + 1, squeeze=True))
-        return self._cells(Box.of(axes))
+                axes.append(Axis(dim, at, at + 1, squeeze=True))
+        return self._cells(Box(axes))
 
     def _cells(self, box: Box) -> np.ndarray:
         if 0 in box.full_shape:
             return box.shaped(np.empty(0, self.dtype))
-        found = box.shaped(self._tiledb._read([self._attribute], ranges=box.ranges)[self._attribute])
+        asked, array = [self._attribute], self._tiledb
+        found = box.shaped(array._read(asked, ranges=box.ranges, work=array._work(box, asked))[self._attribute])
         return np.ma.filled(found, None) if isinstance(found, np.ma.MaskedArray) else found
 
 
@@ -149,7 +150,9 @@ class AzulejoStore(WritableCFDataStore):
             array.schema, array._key_values()  # looked at now, side by side
             return array
 
-        if len(names) < 4:
+        scheme, _, _ = self._uri.rpartition("://")
+        if len(names) < 4 or scheme in ("", "file", "mem"):
+            # Threads cost more than they save where nothing is waited for.
             return {name: opened(name) for name in names}
         with ThreadPoolExecutor(8) as pool:
             return dict(zip(names, pool.map(opened, names)))
@@ -169,16 +172,17 @@ class AzulejoStore(WritableCFDataStore):
         sizes: dict[str, int] = {}
         keys = self.group.attrs
         for name, array in arrays.items():
-            fixed = str(keys.get(_FIXED + name, "")).split(";")
-            empty = _empty_dims(array)
-            written = None
-            for i, dim in enumerate(array.schema.dims):
-                low, high = (int(v) for v in array.domain[i])
-                if not array.schema._json.get("current_domain") and dim["name"] not in fixed:
+            schema, written = array.schema, None
+            grows = schema._json.get("current_domain") is not None
+            fixed = () if grows else str(keys.get(_FIXED + name, "")).split(";")
+            empty = array._empty_dims()
+            for i, dim in enumerate(schema.axes):
+                low, high = int(dim.low), int(dim.high)
+                if not grows and dim.name not in fixed:
                     written = written or array.non_empty_domain
                     high = low - 1 if written is None else int(written[i][1])
-                size = 0 if dim["name"] in empty else high - low + 1
-                sizes[dim["name"]] = min(sizes.get(dim["name"], size), size)
+                size = 0 if dim.name in empty else high - low + 1
+                sizes[dim.name] = min(sizes.get(dim.name, size), size)
         sizes.pop(_SCALAR, None)
         return sizes
 
@@ -293,7 +297,7 @@ class AzulejoStore(WritableCFDataStore):
 
     @staticmethod
     def _shape(array: Array) -> list[int]:
-        empty = _empty_dims(array)
+        empty = array._empty_dims()
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
     def _create(self, name: str, member: str, variable: xr.Variable) -> Array:
@@ -335,7 +339,7 @@ class AzulejoStore(WritableCFDataStore):
         if member != name:
             keys[_NAME] = name
         if 0 in shape:
-            keys[_EMPTY] = ";".join(d for d, s in zip(dims, shape) if s == 0)
+            keys[EMPTY_DIMS] = ";".join(d for d, s in zip(dims, shape) if s == 0)
         changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
         if changes:
             self._ctx.core.change_metadata(uri, False, changes)
@@ -343,12 +347,6 @@ class AzulejoStore(WritableCFDataStore):
 
     def close(self) -> None:
         pass
-
-
-def _empty_dims(array: Array) -> set[str]:
-    """Dimensions of no length, which no domain can say."""
-    names = array.attrs.get(_EMPTY)
-    return set(names.split(";")) if names and array.non_empty_domain is None else set()
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ type Key = (ObjectScheme, String, StoreSettings);
 pub(crate) struct Stores {
     local: Arc<dyn Storage>,
     memory: Arc<dyn Storage>,
-    objects: Arc<Mutex<HashMap<Key, Arc<dyn Storage>>>>,
+    objects: Arc<Mutex<HashMap<Key, Connected>>>,
     /// Storages that a caller has put in place of buckets, whatever the settings.
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
     /// Storages that a caller has given schemes.
@@ -72,6 +72,14 @@ impl Stores {
         }
     }
 
+    /// The same storages, in which what is under way can be cancelled alone.
+    pub(crate) fn cancellable(&self) -> Self {
+        Self {
+            cancel: self.cancel.part(),
+            ..self.clone()
+        }
+    }
+
     /// Requests made of object stores.
     pub(crate) fn stats(&self) -> &IoStats {
         &self.stats
@@ -118,38 +126,46 @@ impl Stores {
         }
         let key = (place.0, place.1, settings.clone());
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(storage) = objects.get(&key) {
-            return Ok(Arc::clone(storage));
+        if let Some(connected) = objects.get(&key) {
+            return Ok(storage(connected, &self.cancel));
         }
-        let storage = connect(path, settings, &self.stats, &self.cancel)?;
-        objects.insert(key, Arc::clone(&storage));
-        Ok(storage)
+        let connected = connect(path, settings, &self.stats)?;
+        let found = storage(&connected, &self.cancel);
+        objects.insert(key, connected);
+        Ok(found)
     }
 }
 
+/// A connection, which many use.
 #[cfg(feature = "object-store")]
-fn connect(
-    path: &StorePath,
-    settings: &StoreSettings,
-    stats: &IoStats,
-    cancel: &CancelHandle,
-) -> Result<Arc<dyn Storage>> {
-    Ok(Arc::new(
-        super::ObjectStorage::connect(path, settings, stats)?.cancelled_by(cancel),
-    ))
+type Connected = super::ObjectStorage;
+
+/// There are none.
+#[cfg(not(feature = "object-store"))]
+type Connected = std::convert::Infallible;
+
+#[cfg(feature = "object-store")]
+fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Connected> {
+    super::ObjectStorage::connect(path, settings, stats)
+}
+
+/// What lies behind a connection; who waits for it stops when `cancel` cancels.
+#[cfg(feature = "object-store")]
+fn storage(connected: &Connected, cancel: &CancelHandle) -> Arc<dyn Storage> {
+    Arc::new(connected.clone().cancelled_by(cancel))
 }
 
 #[cfg(not(feature = "object-store"))]
-fn connect(
-    path: &StorePath,
-    _settings: &StoreSettings,
-    _stats: &IoStats,
-    _cancel: &CancelHandle,
-) -> Result<Arc<dyn Storage>> {
+fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Result<Connected> {
     let scheme = path
         .object_parts()
         .map_or("", |(scheme, ..)| scheme.as_str());
     Err(Error::Unsupported(format!(
         "{path}: {scheme}:// needs the object store feature, which this build does not have"
     )))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn storage(connected: &Connected, _cancel: &CancelHandle) -> Arc<dyn Storage> {
+    match *connected {}
 }

@@ -1,0 +1,120 @@
+"""What callers give to be written: numpy's, pandas', polars' or Arrow's columns, or plain lists."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Values, and flags of those that are null.
+Given = tuple[np.ndarray, "np.ndarray | None"]
+
+
+def is_null(value: Any) -> bool:
+    """Whether a Python object stands for no value: ``None``, pandas' ``NA``, ``NaT`` and ``nan``."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and value != value
+    )
+
+
+def given(values: Any) -> Given:
+    """Values as numpy has them, and which of them are null."""
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        return np.ma.getdata(values), mask if mask.any() else None
+    if isinstance(values, np.ndarray):
+        return values, None
+    if hasattr(values, "isna") and hasattr(values, "to_numpy"):
+        return _from_pandas(values)
+    if hasattr(values, "is_null") and hasattr(values, "type"):
+        return _from_arrow(values)
+    if hasattr(values, "is_null") and hasattr(values, "to_arrow"):
+        return _from_polars(values)
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        # Rows of different lengths: cells of any number of values.
+        found = np.empty(len(values), object)
+        found[:] = list(values)
+    if found.dtype.kind in "US" and not isinstance(values, (str, bytes)) and not _all_text(values):
+        # numpy writes numbers among text as text.
+        found = np.asarray(values, dtype=object)
+    return found, None
+
+
+def _all_text(values: Any) -> bool:
+    if isinstance(values, (list, tuple)):
+        return all(map(_all_text, values))
+    return isinstance(values, (str, bytes)) or getattr(values, "dtype", np.dtype(object)).kind in "US"
+
+
+def _from_pandas(values: Any) -> Given:
+    mask = np.asarray(values.isna())
+    dtype = values.dtype
+    if isinstance(dtype, np.dtype):
+        found = values.to_numpy()
+        return found, mask if dtype.kind == "O" and mask.any() else None
+    if getattr(dtype, "tz", None) is not None:
+        found = values.to_numpy(dtype=f"datetime64[{dtype.unit}]")
+        return found, None
+    plain = getattr(dtype, "numpy_dtype", None)
+    if plain is not None and plain.kind in "biuf":
+        return values.to_numpy(dtype=plain, na_value=plain.type(0)), mask if mask.any() else None
+    return np.asarray(values, dtype=object), mask if mask.any() else None
+
+
+def _from_arrow(values: Any) -> Given:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    mask = np.asarray(values.is_null()) if values.null_count else None
+    plain = pa.types.is_primitive(values.type) or pa.types.is_boolean(values.type)
+    if plain and mask is not None:
+        values = values.fill_null(pa.scalar(0).cast(values.type) if not pa.types.is_boolean(values.type) else False)
+    if plain:
+        found = values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)
+    else:
+        found = np.empty(len(values), object)
+        found[:] = values.to_pylist()
+    return found, mask
+
+
+def _from_polars(values: Any) -> Given:
+    mask = values.is_null().to_numpy() if values.null_count() else None
+    if values.dtype.is_numeric() and mask is not None:
+        values = values.fill_null(0)
+    if values.dtype.is_numeric() or (values.dtype.is_temporal() and mask is None):
+        return values.to_numpy(), mask
+    found = np.empty(len(values), object)
+    found[:] = values.to_list()
+    return found, mask
+
+
+def settled(name: str, values: Any) -> Given:
+    """Values in a type that an attribute can have, told by what the objects among them are."""
+    found, mask = given(values)
+    if found.dtype.kind != "O":
+        return found, mask
+    null = np.fromiter(map(is_null, found.reshape(-1)), bool, found.size).reshape(found.shape)
+    null = null if mask is None else null | mask
+    cells = [v for v, n in zip(found.reshape(-1).tolist(), null.reshape(-1)) if not n]
+    if all(isinstance(v, str) for v in cells):
+        return found, null if null.any() else None
+    kinds: Mapping[str, tuple[Any, Any]] = {
+        "bool": ((bool, np.bool_), 0), "int64": ((int, np.integer), 0), "float64": ((int, float, np.integer, np.floating), np.nan),
+        "datetime64[us]": ((dt.date, np.datetime64), "NaT"),
+    }
+    if all(isinstance(v, bytes) for v in cells):
+        return found, null if null.any() else None
+    for dtype, (classes, empty) in kinds.items():
+        if all(isinstance(v, classes) and (dtype == "bool") == isinstance(v, (bool, np.bool_)) for v in cells):
+            if dtype == "int64" and max(cells) > np.iinfo(np.int64).max:
+                dtype = "uint64"
+            made = np.full(found.shape, empty, dtype)
+            made[~null] = cells
+            return made, null if null.any() and made.dtype.kind not in "fM" else None
+    names = sorted({type(v).__name__ for v in cells})
+    raise TypeError(f"{name!r}: no attribute holds values of the types {', '.join(names)} at once")

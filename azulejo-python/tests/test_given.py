@@ -1,0 +1,210 @@
+"""What callers give to be written: it comes back as it was, or is refused."""
+
+import datetime as dt
+import decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import azulejo_db as az
+
+M8 = "datetime64[ns]"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.array([2**64 - 1, 0], "u8"), np.array([-(2**63), 2**63 - 1]), np.array([-0.0, np.nan, np.inf, -np.inf]),
+        np.arange(4).astype(">i4"), np.arange(4).astype(">M8[s]"), np.array(["2024-01-01", "NaT"], M8),
+        np.arange(24).reshape(4, 6)[::2, ::-1], np.asfortranarray(np.arange(12).reshape(3, 4)),
+        np.broadcast_to(np.float32(3), (3, 4)), np.arange(2**10).reshape((2,) * 10), [1, 2, 3], [[1, 2], [3, 4]], range(3),
+        np.array([b"a", b"b"]), np.array([b"a", b"bcdef"]), np.array(["a", "ß\U0001f600", ""]),
+        np.array(["a", "ß"], dtype=np.dtypes.StringDType()), np.array([b"\xff\x00", b"x"], object),
+        np.array([1, None, 3], object), np.array(["a", None, ""], object), np.array([True, None], object),
+        np.array([1.5, None], object), np.array([dt.datetime(2024, 1, 2, 3), None], object),
+        np.ma.MaskedArray([1, 2, 3], [0, 1, 0]), np.ma.MaskedArray([1.0, 2.0], [0, 1]), np.array([2**63, 1], object),
+        np.empty((0,)), np.empty((0, 3), "i4"), np.empty((3, 0), "i4"), np.empty((0,), "U3"), [],
+    ],
+    ids=lambda cells: f"{type(cells).__name__} {getattr(cells, 'dtype', '')} {np.shape(cells)}",
+)
+def test_arrays_come_back(tmp_path, cells):
+    found = az.write(tmp_path / "a", cells)[...]
+    wanted = cells if isinstance(cells, np.ma.MaskedArray) else np.asarray(cells)
+    assert found.shape == wanted.shape
+    if wanted.dtype.kind in "OUST":
+        plain = lambda v: None if v is None or pd.isna(v) else v  # noqa: E731
+        times = [np.datetime64(v) if isinstance(v, dt.datetime) else v for v in wanted.reshape(-1).tolist()]
+        assert list(map(plain, found.reshape(-1).tolist())) == [
+            v.item() if isinstance(v, np.datetime64) else v for v in times
+        ]
+        return
+    assert found.dtype == wanted.dtype.newbyteorder("=")
+    if isinstance(wanted, np.ma.MaskedArray):
+        assert found.tolist() == wanted.tolist()
+    else:
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.zeros(2, "f2"), np.zeros(2, "c8"), np.zeros(2, "V2"), np.zeros(2, "i4,f8"), np.array(5), 5, "abc", None, {},
+        np.array([1, "x"], object), np.array([[1], "x"], object), {"a": [1, 2], "b": [1]}, np.zeros(2, "m8[D]"), np.zeros(2, "M8[25s]"),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_written_leaves_nothing(tmp_path, data):
+    with pytest.raises((TypeError, ValueError)):
+        az.write(tmp_path / "a", data)
+    assert az.object_type(tmp_path / "a") is None
+
+
+def test_an_error_deletes_nothing(tmp_path):
+    az.write(tmp_path / "a", np.arange(3))
+    for wrong in ({"data": np.zeros(2, "c8")}, {"data": np.arange(3), "dims": ("x", "y")}, {"data": np.arange(3), "tiles": (0,)}):
+        with pytest.raises((TypeError, ValueError)):
+            az.write(tmp_path / "a", mode="w", **wrong)
+    assert az.open(tmp_path / "a")[...].tolist() == [0, 1, 2]
+
+
+def test_empty_arrays_grow(tmp_path):
+    array = az.write(tmp_path / "a", np.empty((0, 3), "i4"))
+    assert (array.shape, len(array), array[:].shape, array[:, 1].shape) == ((0, 3), 0, (0, 3), (0,))
+    with pytest.raises(IndexError):
+        array[0]
+    array.append(np.ones((2, 3), "i4"))
+    assert az.open(tmp_path / "a").shape == (2, 3)
+    array.append(np.zeros((1, 3), "i4"))
+    assert array[...].tolist() == [[1] * 3] * 2 + [[0] * 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("int32", [2**40]), ("int32", np.array([2**40])), ("int64", np.array([2**63], "u8")), ("uint8", [-1]), ("uint8", [256]),
+        ("int64", [1.5]), ("int64", ["7"]), ("int64", [None]), ("float32", [1e300]), ("bool", [2]), ("float64", ["x"]), (str, [5]), (str, [None]),
+        ("datetime64[D]", np.array(["2024-01-01T12:00"], M8)), (M8, np.array(["3000-01-01"], "M8[D]")), ("datetime64[D]", [5]),
+        (bytes, ["text"]), ("int64", [decimal.Decimal("1.5")]), ("int64", [[1, 2]]),
+    ],
+    ids=str,
+)
+def test_values_never_become_others(tmp_path, kind, values):
+    sparse = az.create(tmp_path / "s", az.Schema([az.Dim("d", (0, 9), 5)], [az.Attr("v", kind)], sparse=True))
+    dense = az.create(tmp_path / "d", az.Schema([az.Dim("d", (0, 0), 1)], [az.Attr("v", kind)]))
+    with pytest.raises((TypeError, ValueError)):
+        sparse.write({"d": [1], "v": values})
+    with pytest.raises((TypeError, ValueError)):
+        dense[...] = values
+    assert sparse.fragments == dense.fragments == []
+
+
+def column(kind, nullable, tmp_path, values):
+    schema = az.Schema([az.Dim("d", (0, 99), 5)], [az.Attr("v", kind, nullable=nullable)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    array.write({"d": np.arange(len(values)), "v": values})
+    return array.query(order="row").to_numpy()["v"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "wanted"),
+    [
+        ("int32", pd.Series([1, None], dtype="Int32"), [1, None]), ("int32", pd.array([3, pd.NA], dtype="Int64"), [3, None]),
+        (str, pd.Series(["a", None, "ß"]), ["a", None, "ß"]), (str, pd.Series(["a", "b"], dtype="category"), ["a", "b"]),
+        ("bool", pd.Series([True, None], dtype="boolean"), [True, None]), ("float64", pd.Series([1.5, np.nan]), None),
+        ("int32", pa.array([1, None], pa.int32()), [1, None]), (str, pa.array(["x", None]), ["x", None]),
+        (str, pa.chunked_array([["x"], ["y"]]), ["x", "y"]), ("bool", pa.array([True, None]), [True, None]),
+        (str, pa.array(["x", "y"]).dictionary_encode(), ["x", "y"]), ("int64", pl.Series([1, None]), [1, None]),
+        (str, pl.Series(["p", None]), ["p", None]), ("int64", [1, None], [1, None]), ("int8", (1, 2), [1, 2]), ("float32", [1, 2], [1, 2]),
+        (M8, pd.Series(pd.to_datetime(["2024-01-02T03:04"]).tz_localize("Europe/Berlin")).astype("datetime64[ns, Europe/Berlin]"),
+         [np.datetime64("2024-01-02T02:04", "ns").view("i8").item()]),
+    ],
+    ids=lambda v: str(v).replace("\n", " ")[:40],
+)
+def test_columns_of_every_maker(tmp_path, kind, values, wanted):
+    found = column(kind, True, tmp_path, values)
+    if wanted is None:
+        np.testing.assert_array_equal(found, values)
+    else:
+        assert found == wanted
+
+
+def test_data_frames_are_cast_if_nothing_is_lost(tmp_path):
+    schema = az.Schema([az.Dim("d", (0, 99), 5)], [az.Attr("n", "int32"), az.Attr("x", "float32")], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    array.write(pd.DataFrame({"d": [1, 2], "n": [3, 4], "x": [0.5, 1.5]}))
+    assert array.query(order="row").to_pandas()["n"].tolist() == [3, 4]
+    with pytest.raises(ValueError, match="'n'"):
+        array.write(pd.DataFrame({"d": [1], "n": [2**40], "x": [0.5]}))
+    for wrong in ([1, 2], None, 5, pa.table({"d": [1]})):
+        with pytest.raises((TypeError, ValueError)):
+            array.write(wrong)
+
+
+def test_cells_of_several_numbers(tmp_path):
+    schema = az.Schema([az.Dim("d", (0, 9), 5)], [az.Attr("v", "int32", var=True)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    array.write({"d": [0, 1, 2], "v": [[1, 2], [3], []]})
+    array.write({"d": [3, 4], "v": np.array([[5, 6], [7, 8]])})
+    assert [v.tolist() for v in array.query(order="row").to_numpy()["v"]] == [[1, 2], [3], [], [5, 6], [7, 8]]
+
+
+def test_labels(tmp_path):
+    schema = az.Schema(
+        [az.Dim("d", (0, 3), 4)], [az.Attr("k", "uint8", enumeration="kinds"), az.Attr("n", "int8", enumeration="tens")],
+        enumerations=[az.enumeration("kinds", ["hill", "peak"]), az.enumeration("tens", [10, 20])],
+    )
+    array = az.create(tmp_path / "a", schema)
+    array[...] = {"k": pd.Series(["peak", "hill", "peak", "peak"], dtype="category"), "n": [10, 20, 20, 10]}
+    found = array[...]
+    assert found["k"].tolist() == ["peak", "hill", "peak", "peak"] and found["n"].tolist() == [10, 20, 20, 10]
+    array[0:2] = {"k": [0, 1], "n": [20, 20]}
+    assert array["k"][:2].tolist() == ["hill", "peak"] and array["k"].dtype == object
+    for wrong in ({"k": [2], "n": [10]}, {"k": ["lake"], "n": [10]}, {"k": [0], "n": [1]}):
+        with pytest.raises(ValueError, match="enumeration"):
+            array[0:1] = wrong
+
+
+def test_nulls_in_plain_numpy(tmp_path):
+    array = az.write(tmp_path / "a", {"x": np.ma.MaskedArray([1.0, 2.0], [0, 1]), "n": np.ma.MaskedArray([1, 2], [0, 1])})
+    assert np.isnan(np.asarray(array["x"])[1])
+    with pytest.raises(TypeError, match="nulls"):
+        np.asarray(array["n"])
+    assert array["n"][...].tolist() == [1, None]
+
+
+def test_writes_of_nothing(grid, table):
+    array, cells = grid
+    array[3:3] = 5
+    assert table.write({"id": [], "name": [], "height": [], "kind": []}) == []
+    np.testing.assert_array_equal(array[...], cells)
+
+
+def test_conditions_refuse_what_they_cannot_say(table):
+    height, name = az.col("height"), az.col("name")
+    assert table.query(height == pd.NA).count() == table.query(height.is_null()).count() == 1
+    assert table.query(az.col("height").isin([61.0, None])).count() == 2
+    assert table.query(name.isin([])).count() == 0
+    assert table.query(height > np.float32(61)).count() == table.query(height > decimal.Decimal(61)).count() == 1
+    for wrong in (
+        lambda: height > height, lambda: height == [1], lambda: height > np.datetime64("NaT"), lambda: height > pd.NA,
+        lambda: table.query((height > 0) & True), lambda: table.query(5), lambda: table.query(limit=-1),
+        lambda: table.query(limit=1.5), lambda: table.query(memory=-1), lambda: table.query(fields=[]), lambda: table.delete(5),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            wrong()
+    assert table.query(fields="name").count() == 3
+
+
+def test_odd_names(tmp_path):
+    odd = "a`b \\ 'c' ß"
+    array = az.write(tmp_path / "a", {odd: np.arange(4)})
+    assert array.query(az.col(odd) > 1).to_numpy()[odd].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("at", ["yesterday", -1, 1.5, True, np.datetime64("NaT"), 2**64])
+def test_moments_that_are_none(grid, at):
+    with pytest.raises(ValueError):
+        az.open(grid[0].uri, at=at)
