@@ -190,6 +190,14 @@ impl Array {
         crate::context::metadata_dict(py, &metadata)
     }
 
+    /// Cells of all fragments: a query has no more.
+    fn most_cells(&self) -> u64 {
+        let fragments = self.array.fragments().iter();
+        fragments.fold(0, |cells, fragment| {
+            cells.saturating_add(fragment.cell_num())
+        })
+    }
+
     /// One dict a fragment, oldest first.
     fn fragments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let info = self.array.fragment_info();

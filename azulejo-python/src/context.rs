@@ -275,7 +275,9 @@ impl Context {
 
     /// Makes fragments that were written `uncommitted` count, all at once.
     fn commit_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
-        self.run_small(py, uri, |context| context.array(uri).commit_fragments(&names))
+        self.run_small(py, uri, |context| {
+            context.array(uri).commit_fragments(&names)
+        })
     }
 
     /// Removes fragments that were written `uncommitted` and are not to count.

@@ -84,7 +84,7 @@ def test_empty_arrays_grow(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        ("int32", [2**40]), ("int32", np.array([2**40])), ("int64", np.array([2**63], "u8")), ("uint8", [-1]), ("uint8", [256]),
+        ("int32", [2**40]), ("int64", [2**70]), ("int32", np.array([2**40])), ("int64", np.array([2**63], "u8")), ("uint8", [-1]), ("uint8", [256]),
         ("int64", [1.5]), ("int64", ["7"]), ("int64", [None]), ("float32", [1e300]), ("bool", [2]), ("float64", ["x"]), (str, [5]), (str, [None]),
         ("datetime64[D]", np.array(["2024-01-01T12:00"], M8)), (M8, np.array(["3000-01-01"], "M8[D]")), ("datetime64[D]", [5]),
         (bytes, ["text"]), ("int64", [decimal.Decimal("1.5")]), ("int64", [[1, 2]]),

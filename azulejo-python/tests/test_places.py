@@ -177,3 +177,66 @@ def test_asyncio(grid):
         return await asyncio.to_thread(lambda: opened[...])
 
     np.testing.assert_array_equal(asyncio.run(main()), cells)
+
+
+def test_torch_loads_in_forked_workers(grid):
+    """Torch is asked for by nothing else: this runs where it is."""
+    torch = pytest.importorskip("torch")
+    array, cells = grid
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(array)
+
+        def __getitem__(self, i):
+            return torch.from_numpy(array[i])
+
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=7, num_workers=2, multiprocessing_context="fork")
+    assert array[0, 0] == cells[0, 0]
+    np.testing.assert_array_equal(torch.cat(list(loader)).numpy(), cells)
+
+
+def _rows(job):
+    array, rows = job
+    return [array[i].sum() for i in rows]
+
+
+def test_workers_as_torch_has_them(grid):
+    """Children that were forked from a program with threads, and read what was open before."""
+    array, cells = grid
+    array[...], list(array.query(fields=["v"]))
+    context = get_context("fork")
+    with ThreadPoolExecutor(4) as threads, context.Pool(3) as pool:
+        busy = [threads.submit(lambda: array[...].sum()) for _ in range(8)]
+        jobs = [(array, range(start, 30, 3)) for start in range(3)]
+        for start, sums in enumerate(pool.map(_rows, jobs)):
+            assert sums == [cells[i].sum() for i in range(start, 30, 3)]
+        assert {done.result() for done in busy} == {cells.sum()}
+
+
+def test_ctrl_c_ends_one_call_and_no_other(tmp_path):
+    script = """
+import sys, threading, os, signal, time
+import numpy as np, azulejo_db as az
+cells = np.random.default_rng(1).random(3000000)
+a = az.write(sys.argv[1], cells, tiles=(30000,), filters=["bzip2"])
+found = []
+def read():
+    for _ in range(2):
+        found.append((az.open(sys.argv[1])[...] == cells).all())
+other = threading.Thread(target=read)
+other.start()
+begun = time.monotonic()
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        az.write(sys.argv[1] + "2", cells, mode="w", filters=["bzip2"])
+except KeyboardInterrupt:
+    waited = time.monotonic() - begun
+other.join()
+print(found, a[0] == cells[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a")], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "[np.True_, np.True_] True\n", done.stderr

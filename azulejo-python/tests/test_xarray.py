@@ -115,3 +115,34 @@ def test_the_reference_sees_the_layout(weather, tmp_path):
         np.testing.assert_array_equal(lat[0:4]["lat_"], weather["lat"].values)
     with tiledb.open(str(tmp_path / "w" / "t")) as t:
         assert t.meta["__tiledb_attr.t.units"] == "K"
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path):
+    da = pytest.importorskip("dask.array")
+
+    def fail(block):
+        raise ZeroDivisionError("on purpose")
+
+    bad = xr.Dataset({"a": ("x", np.arange(3)), "b": ("x", da.zeros(3, chunks=1).map_blocks(fail, meta=np.empty(0)))})
+    with pytest.raises(ZeroDivisionError):
+        bad.azulejo.to(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    unknown = xr.Dataset({"a": ("x", np.arange(3)), "c": ("x", np.zeros(3, "c8"))})
+    with pytest.raises(TypeError):
+        unknown.azulejo.to(tmp_path / "new", group="one/two")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(TypeError):
+        xr.DataTree.from_dict({"/": bad[["a"]], "/below": unknown}).azulejo.to(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    # What was there stays as it was.
+    good = bad[["a"]]
+    good.azulejo.to(tmp_path / "there")
+    before = sorted(p.name for p in (tmp_path / "there").iterdir())
+    for wrong in (bad[["b"]], unknown[["c"]]):
+        with pytest.raises((ZeroDivisionError, TypeError)):
+            wrong.azulejo.to(tmp_path / "there", mode="a")
+        with pytest.raises((ZeroDivisionError, TypeError)):
+            wrong.azulejo.to(tmp_path / "there", mode="a", group="deep")
+    assert sorted(p.name for p in (tmp_path / "there").iterdir()) == before
+    assert list(az.open(tmp_path / "there")) == ["a"]
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "there", engine="azulejo").load(), good)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 16] = [
+const PACKAGES: [&str; 18] = [
     "pytest",
     "pytest-asyncio",
     "cftime",
@@ -16,6 +16,8 @@ const PACKAGES: [&str; 16] = [
     "dask",
     "distributed",
     "netCDF4",
+    "cfgrib",
+    "eccodes",
     "zarr",
     "rioxarray",
     "matplotlib",

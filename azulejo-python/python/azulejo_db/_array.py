@@ -334,13 +334,17 @@ class Array:
         """
         return self[key] if out is None else self._read_out(index_box(self, key), out)
 
+    def _piece(self) -> int:
+        """Bytes that the engine makes in one piece."""
+        return int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4
+
     def _comes_in_batches(self, box: Box, cells: int, name: str) -> bool:
         """Whether a result of plain numbers is more than the engine makes in one piece: then its
         place is made first, and it is there but once.
         """
         dtype, inner = self._cell_type(name)
         size = cells * math.prod(inner) * dtype.itemsize
-        if size <= int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4:
+        if size <= self._piece():
             return False
         if size > sys.maxsize:
             raise BudgetError(
@@ -684,7 +688,7 @@ def _filled(cells: np.ma.MaskedArray, name: str) -> np.ndarray:
 def _is_plain(field: dict) -> bool:
     """Whether cells are numbers that numpy has as they are stored."""
     text = is_text(field["datatype"]) or is_bytes(field["datatype"])
-    return field["cell_val_num"] != "var" and not (field["nullable"] or field["enumeration"] or text)
+    return field["cell_val_num"] != "var" and not (field.get("nullable") or field.get("enumeration") or text)
 
 
 def _reopened(uri: str, mode: str, time_range: tuple[int, int], ctx: Context, attr: str | None) -> Array:

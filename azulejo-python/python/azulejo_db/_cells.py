@@ -176,6 +176,8 @@ def _of_objects(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray
         typed = np.array(plain.tolist()) if dtype.kind not in "mM" else np.array(plain.tolist(), dtype)
     except (ValueError, TypeError, OverflowError):
         typed = plain
+    if typed.dtype.kind == "O" and all(isinstance(v, int) for v in plain):
+        raise ValueError(f"{name!r} takes {dtype}, which does not hold {max(plain, key=abs)}")
     if typed.dtype.kind in "OUS" or typed.shape != plain.shape:
         raise TypeError(f"{name!r} takes {dtype}, not {', '.join(sorted({type(v).__name__ for v in plain}))}")
     out = np.zeros(flat.size, dtype)

@@ -8,6 +8,7 @@ job is ever seen; where one is done twice, because its worker was lost, the name
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -92,6 +93,7 @@ class Job:
         self._ctx, self._at = ctx, at
         self._parts: dict[str, _Part] = {}
         self._after: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], None]] = []
 
     def write(
         self, uri: str, low: Sequence[int], named: Mapping[str, Any], grown: Pairs | None = None
@@ -123,6 +125,10 @@ class Job:
         """Does something once all cells are there."""
         self._after.append(step)
 
+    def undo(self, step: Callable[[], None]) -> None:
+        """What takes back a step that was done already, if the job does not come to its end."""
+        self._undo.append(step)
+
     def finish(self, compute: bool = True) -> Any:
         """Makes everything count. Without ``compute``, what dask has yet to compute counts once
         the returned ``Delayed`` is computed, and the rest now.
@@ -139,10 +145,12 @@ class Job:
                     found = [list(next(done)) if part.tasks else [] for part in parts]
                 _commit(parts, found)
             except BaseException:
-                self._discard()
+                self.discard()
                 raise
         else:
             _commit([part for part in parts if not part.tasks], [[] for p in parts if not p.tasks])
+        # What counts is not taken back.
+        self._parts = {}
         for step in self._after:
             step()
         if compute:
@@ -153,11 +161,16 @@ class Job:
         plain = [dataclasses.replace(part, tasks=[]) for part in later]
         return dask.delayed(_commit, pure=False)(plain, tasks)
 
-    def _discard(self) -> None:
-        """Removes what this process has written; what workers have written stays unseen."""
-        for part in self._parts.values():
+    def discard(self) -> None:
+        """Removes what this process has written, last things first; what workers have written stays
+        unseen.
+        """
+        parts, undo = list(self._parts.values()), self._undo[::-1]
+        self._parts, self._undo = {}, []
+        drops = [functools.partial(self._ctx.core.discard_fragments, p.place.uri, p.names) for p in parts]
+        for step in (*drops, *undo):
             try:
-                self._ctx.core.discard_fragments(part.place.uri, part.names)
+                step()
             except Exception:  # noqa: BLE001, S110 - the error that led here is the one to report
                 pass
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 import numpy as np
 
 from . import _async
+from ._types import cell_type, dtype_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -95,7 +97,41 @@ class Query:
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All rows, as a dict of arrays."""
-        return self._array._numpy(_async.read_all(self._array.core, self._asked()))
+        found = self._in_place()
+        return self._array._numpy(_async.read_all(self._array.core, self._asked())) if found is None else found
+
+    def _in_place(self) -> dict[str, np.ndarray] | None:
+        """Numbers that come in batches, read to where they stay: they are there but once. ``None``:
+        they come in one piece, or are not such numbers.
+        """
+        fields = self._plain()
+        if fields is None or not self._array.schema.sparse:
+            return None
+        most = self._array.core.most_cells()
+        most = most if self._limit is None else min(most, self._limit)
+        types = {f["name"]: cell_type(f["datatype"], f["cell_val_num"]) for f in fields}
+        if most * sum(t.itemsize * math.prod(inner) for t, inner in types.values()) <= self._array._piece():
+            return None
+        # Pages are there once they are written to. One more than there can be: the end is seen.
+        memory = {name: np.empty((most + 1, *inner), dtype) for name, (dtype, inner) in types.items()}
+        reader, done, complete = self._reader(), 0, False
+        while not complete:
+            rest = [(cells[done:].reshape(-1).view(np.uint8), None, None) for cells in memory.values()]
+            count, complete = reader.read_into(rest)
+            done += count
+        del rest
+        for name, (_, inner) in types.items():
+            memory[name].resize((done, *inner), refcheck=False)
+        return memory
+
+    def _plain(self) -> list[dict] | None:
+        """The fields, if all of them are numbers and times as numpy has them."""
+        from ._array import _is_plain
+
+        schema = self._array.schema
+        known = {field["name"]: field for field in (*schema.dims, *schema.attrs)}
+        fields = [known.get(name) for name in self._fields]
+        return fields if all(f is not None and _is_plain(f) for f in fields) else None
 
     def count(self) -> int:
         """The number of rows."""
@@ -113,8 +149,21 @@ class Query:
         return pa.RecordBatchReader.from_stream(self).read_all()
 
     def to_pandas(self, **options: Any) -> Any:
-        """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``."""
-        return self.to_arrow().to_pandas(**options)
+        """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``.
+
+        Numbers and times are not copied, and need no pyarrow.
+        """
+        fields = None if options else self._plain()
+        kept = {"s", "ms", "us", "ns"}
+        if fields is None or not all(
+            f["cell_val_num"] == 1 and (d := dtype_of(f["datatype"])).kind in "biufmM"
+            and (d.kind not in "mM" or np.datetime_data(d)[0] in kept)
+            for f in fields
+        ):
+            return self.to_arrow().to_pandas(**options)
+        import pandas as pd
+
+        return pd.DataFrame(self.to_numpy(), copy=False)
 
     def to_polars(self) -> Any:
         """All rows as a ``polars.DataFrame``."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,14 @@ def write(
     elif low is not None:
         start = [int(v) for v in low]
     job = Job(ctx, _time.moment(at))
-    job.write(target, start, named, grown)
-    done = job.finish(compute)
+    if mode == "w-":
+        job.undo(partial(ctx.core.delete, target, True))
+    try:
+        job.write(target, start, named, grown)
+        done = job.finish(compute)
+    except BaseException:
+        job.discard()
+        raise
     return array.reopen() if compute else done
 
 
@@ -250,6 +257,8 @@ def write_table(
         schema = Schema.from_pandas(frame._meta_nonempty, index)
         ctx.core.create(target, schema.to_json(), _time.moment(at))
     job = Job(ctx, _time.moment(at))
+    if mode == "w-":
+        job.undo(partial(ctx.core.delete, target, True))
     write = dask.delayed(_write_rows, pure=False)
     job.add(target, lambda place: [write(part, place) for part in frame.to_delayed()])
     done = job.finish(compute)

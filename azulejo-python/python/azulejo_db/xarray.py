@@ -13,6 +13,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -243,6 +244,7 @@ class AzulejoStore(WritableCFDataStore):
         there = self._ctx.core.object_type(self._uri)
         if there is None:
             self._ctx.core.create_group(self._uri)
+            job.undo(partial(self._ctx.core.delete, self._uri, True))
         elif self._mode == "w-":
             raise FileExistsError(self._uri)
         arrays = self._arrays()
@@ -280,7 +282,7 @@ class AzulejoStore(WritableCFDataStore):
         dims = list(variable.dims)
         new = array is None
         if new:
-            array = self._create(name, member, variable)
+            array = self._create(name, member, variable, job)
         elif not checks.is_written(variable, self._mode):
             return
         low = [checks.start(dim) if not new else 0 for dim in dims] or [0]
@@ -300,7 +302,7 @@ class AzulejoStore(WritableCFDataStore):
         empty = array._empty_dims()
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
-    def _create(self, name: str, member: str, variable: xr.Variable) -> Array:
+    def _create(self, name: str, member: str, variable: xr.Variable, job: Job) -> Array:
         encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
         attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
@@ -335,6 +337,7 @@ class AzulejoStore(WritableCFDataStore):
             # No member of the group: a job that was never finished has left it.
             self._ctx.core.delete(uri, True)
         self._ctx.core.create(uri, schema.to_json(), None)
+        job.undo(partial(self._ctx.core.delete, uri, True))
         keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
         if member != name:
             keys[_NAME] = name
@@ -426,16 +429,19 @@ class AzulejoBackend(BackendEntrypoint):
         return tree
 
 
-def _parents(root: str, group: str, ctx: Any) -> None:
+def _parents(root: str, group: str, ctx: Any, job: Job) -> None:
     """Makes the groups on the way, each a member of the one above."""
     path = root
     if ctx.core.object_type(path) is None:
         ctx.core.create_group(path)
+        job.undo(partial(ctx.core.delete, path, True))
     for name in filter(None, group.strip("/").split("/")):
         above, path = path, path.rstrip("/") + "/" + name
         if ctx.core.object_type(path) is None:
             ctx.core.create_group(path)
+            job.undo(partial(ctx.core.delete, path, True))
             ctx.core.edit_group(above, [(name, True, name)], [])
+            job.undo(partial(ctx.core.edit_group, above, [], [name]))
 
 
 def _dump(
@@ -469,7 +475,7 @@ def _dump(
     elif region is not None:
         raise FileNotFoundError(place)
     if group and group.strip("/"):
-        _parents(root, group, ctx)
+        _parents(root, group, ctx, job)
     dump_to_store(dataset, store, job, encoding=encoding, unlimited_dims=unlimited)
 
 
@@ -505,11 +511,15 @@ class DatasetAccessor:
         mode = _checks.mode(mode, append_dim, region)
         ctx = _context.shared(config, key)
         job = Job(ctx)
-        _dump(
-            self._dataset, os.fspath(uri), group, job, ctx, mode=mode, append_dim=append_dim,
-            region=region, encoding=encoding, unlimited_dims=unlimited_dims,
-        )
-        return job.finish(compute)
+        try:
+            _dump(
+                self._dataset, os.fspath(uri), group, job, ctx, mode=mode, append_dim=append_dim,
+                region=region, encoding=encoding, unlimited_dims=unlimited_dims,
+            )
+            return job.finish(compute)
+        except BaseException:
+            job.discard()
+            raise
 
 
 @xr.register_datatree_accessor("azulejo")
@@ -543,14 +553,18 @@ class TreeAccessor:
         if mode == "w-" and ctx.core.object_type(root) is not None:
             raise FileExistsError(root)
         job = Job(ctx)
-        for path, node in self._tree.subtree_with_keys:
-            own = node is self._tree
-            _dump(
-                node.to_dataset(inherit=write_inherited_coords or own), root, None if own else path,
-                job, ctx, mode="a", encoding=(encoding or {}).get(node.path),
-                unlimited_dims=(unlimited_dims or {}).get(node.path),
-            )
-        return job.finish(compute)
+        try:
+            for path, node in self._tree.subtree_with_keys:
+                own = node is self._tree
+                _dump(
+                    node.to_dataset(inherit=write_inherited_coords or own), root, None if own else path,
+                    job, ctx, mode="a", encoding=(encoding or {}).get(node.path),
+                    unlimited_dims=(unlimited_dims or {}).get(node.path),
+                )
+            return job.finish(compute)
+        except BaseException:
+            job.discard()
+            raise
 
 
 __all__ = ["AzulejoBackend", "AzulejoStore", "DatasetAccessor", "TreeAccessor"]
