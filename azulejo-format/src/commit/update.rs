@@ -1,5 +1,5 @@
-//! Update commits (`.upd`), which TileDB writes experimentally and never applies. Page: *Update
-//! Commit File*.
+//! Update commits (`.upd`), which TileDB writes experimentally and whose values it never applies: its
+//! readers take them for deletes. Page: *Update Commit File*.
 
 use crate::condition::Condition;
 use crate::error::Result;
@@ -27,7 +27,7 @@ impl Update {
     /// Decodes the unfiltered payload of the file's generic tile.
     pub fn decode(payload: &[u8]) -> Result<Self> {
         let mut r = ByteReader::new(payload);
-        let kept = Condition::read(&mut r)?;
+        let kept = Condition::read(&mut r)?.taken_raw();
         let num = r.u64("number of update values")?;
         let num = r.check_count(num, 16, "update values")?;
         let mut values = Vec::with_capacity(num);
@@ -70,7 +70,8 @@ mod tests {
             value: value.into(),
         };
         let update = Update {
-            kept: Condition::compare(FieldRef::raw("a"), Comparison::Gt, 7i32.to_le_bytes()),
+            kept: Condition::compare(FieldRef::raw("a"), Comparison::Gt, 7i32.to_le_bytes())
+                .taken_raw(),
             values: vec![value("a", &[1, 2, 3, 4]), value("s", b"")],
         };
         let bytes = update.encode();

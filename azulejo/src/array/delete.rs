@@ -8,7 +8,7 @@ use crate::clock;
 use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
-use azulejo_format::commit::Delete;
+use azulejo_format::commit::{Delete, Update, UpdateValue};
 use azulejo_format::path::{Suffix, fragment_version, suffixed_commit_path};
 use azulejo_format::schema::Attribute;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -29,6 +29,35 @@ impl ArrayHandle {
     /// null, which cannot be stored. [`Error::Unsupported`] for an array below format version 16,
     /// [`Error::SchemaMismatch`] for a condition that does not fit the schema.
     pub fn delete_cells(&self, condition: &Condition, timestamp: Option<u64>) -> Result<String> {
+        let delete = |kept| Delete { kept }.encode();
+        self.put_condition(condition, timestamp, Suffix::Delete, delete)
+    }
+
+    /// Stores new values for the cells of a sparse array that meet a condition, which nobody
+    /// applies: for readers the cells are gone, as after [`Self::delete_cells`]. For the C API,
+    /// which has such queries as an experiment.
+    ///
+    /// # Errors
+    /// As [`Self::delete_cells`].
+    #[doc(hidden)]
+    pub fn put_update(
+        &self,
+        condition: &Condition,
+        values: Vec<UpdateValue>,
+        timestamp: Option<u64>,
+    ) -> Result<String> {
+        let update = |kept| Update { kept, values }.encode();
+        self.put_condition(condition, timestamp, Suffix::Update, update)
+    }
+
+    /// Commits a file that holds the condition of the cells that stay.
+    fn put_condition(
+        &self,
+        condition: &Condition,
+        timestamp: Option<u64>,
+        suffix: Suffix,
+        encode: impl FnOnce(Condition) -> Vec<u8>,
+    ) -> Result<String> {
         let Self { context, uri } = self;
 
         let head = Head::open(context, uri)?;
@@ -55,8 +84,8 @@ impl ArrayHandle {
             )));
         }
         let name = TimestampedName::versioned(time, time, head.schema.version.number());
-        let path = suffixed_commit_path(&name, Suffix::Delete);
-        put_tile_if_there(context, &head.location, &path, &Delete { kept }.encode())?;
+        let path = suffixed_commit_path(&name, suffix);
+        put_tile_if_there(context, &head.location, &path, &encode(kept))?;
         Ok(name.to_string())
     }
 }

@@ -76,7 +76,7 @@ pub struct Directory {
     pub flat_fragments: Vec<(NamedEntry, FlatCommit)>,
     /// Commits of fragments in `__fragments`; the paths are those of the fragments.
     pub written: Vec<NamedEntry>,
-    /// Delete commits.
+    /// Delete commits, and update commits, which readers take for deletes.
     pub deletes: Vec<NamedEntry>,
     /// Consolidated commits.
     pub consolidated: Vec<NamedEntry>,
@@ -202,12 +202,14 @@ impl Directory {
                     directory.written.push(NamedEntry { path, name });
                     continue;
                 }
-                CommitEntry::Delete(name) => (&mut directory.deletes, name),
+                CommitEntry::Delete(name) | CommitEntry::Update(name) => {
+                    (&mut directory.deletes, name)
+                }
                 CommitEntry::Vacuum(name) => (&mut directory.vacuums, name),
                 CommitEntry::Consolidated(name) => (&mut directory.consolidated, name),
                 CommitEntry::Ignore(name) => (&mut directory.ignores, name),
                 CommitEntry::Replacement(name) => (&mut directory.replacements, name),
-                CommitEntry::Update(_) | CommitEntry::Unknown => continue,
+                CommitEntry::Unknown => continue,
             };
             list.push(NamedEntry::new(folder, entry, name));
         }
@@ -381,7 +383,10 @@ mod tests {
         );
         assert_eq!(
             paths(&directory.deletes),
-            [format!("__commits/__7_7_{ID}_22.del")]
+            [
+                format!("__commits/__7_7_{ID}_22.del"),
+                format!("__commits/__7_7_{ID}_22.upd")
+            ]
         );
         assert_eq!(
             paths(&directory.consolidated),

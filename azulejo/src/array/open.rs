@@ -11,8 +11,8 @@ use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
-use azulejo_format::commit::{Delete, VacuumList};
-use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder};
+use azulejo_format::commit::{Delete, Update, VacuumList};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, Suffix};
 use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -201,7 +201,8 @@ async fn open_listed(
     })
 }
 
-/// The conditions of deletes.
+/// The conditions of deletes, and of updates: what these change nobody writes, so that readers leave
+/// out the cells, as the reference does.
 fn read_deletes<'a>(
     context: &Context,
     location: &Location,
@@ -215,7 +216,10 @@ fn read_deletes<'a>(
             .or_else(|| files.get(delete.path.as_str()).map(|b| &b[..]));
         let path = &delete.path;
         let payload = generic_tile(context, location, path, tile.unwrap_or_default())?;
-        let kept = decode_at(location, path, Delete::decode(&payload))?.kept;
+        let kept = match path.ends_with(Suffix::Update.text()) {
+            true => decode_at(location, path, Update::decode(&payload))?.kept,
+            false => decode_at(location, path, Delete::decode(&payload))?.kept,
+        };
         Ok(DeleteCommit {
             name: path.clone(),
             timestamp: delete.name.t_start,

@@ -90,7 +90,7 @@ pub fn committed(
                     flat_commits.insert(file_name.strip_suffix(".ok").unwrap_or(file_name));
                 }
             },
-            ConsolidatedCommit::Delete { tile, .. } => {
+            ConsolidatedCommit::Delete { tile, .. } | ConsolidatedCommit::Update { tile, .. } => {
                 let path = format!("{COMMITS_FOLDER}/{file_name}");
                 deletes.insert(
                     path.clone(),
@@ -101,7 +101,6 @@ pub fn committed(
                     },
                 );
             }
-            ConsolidatedCommit::Update { .. } => {}
         }
     }
     fragments.extend(directory.written.iter().map(|entry| CommittedFragment {
