@@ -147,7 +147,7 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
     let mut ranges: Vec<Vec<Range>> = vec![Vec::new(); dimensions.len()];
     let mut given = vec![false; dimensions.len()];
     let written = if schema.is_dense() {
-        array.non_empty_domain()?
+        written_within(array)?
     } else {
         None
     };
@@ -220,6 +220,27 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
     Ok(Some(selections))
 }
 
+/// The box around what was written, within the domain: fragments of an array that was written over a
+/// larger one leave it.
+fn written_within(array: &Array) -> Result<Option<NdRectangle>> {
+    let Some(written) = array.non_empty_domain()? else {
+        return Ok(None);
+    };
+    let dimensions = &array.schema().domain.dimensions;
+    let within = dimensions
+        .iter()
+        .zip(written.ranges)
+        .map(|(dimension, range)| {
+            let Some(axis) = dimension.axis() else {
+                return Some(range);
+            };
+            let (first, last) = axis.offsets_of(&range)?;
+            Some(Range::new(axis.coordinate(first), axis.coordinate(last)))
+        });
+    let ranges = within.collect::<Option<Vec<Range>>>();
+    Ok(ranges.map(|ranges| NdRectangle { ranges }))
+}
+
 /// The one range that a step goes through.
 fn only_range(
     array: &Array,
@@ -235,9 +256,7 @@ fn only_range(
             "--step {name}: needs a single --range of {name}"
         ))),
         _ => {
-            let written = array
-                .non_empty_domain()?
-                .and_then(|r| r.ranges.into_iter().nth(at));
+            let written = written_within(array)?.and_then(|r| r.ranges.into_iter().nth(at));
             (written.or_else(|| dimension.domain.clone())).ok_or_else(|| {
                 CliError::usage(format!("--step {name}: needs a --range of {name} too"))
             })

@@ -464,3 +464,38 @@ fn an_import_that_was_cut_short_begins_again() {
     bench.line("delete d --yes");
     assert!(!bench.path().join("d").exists());
 }
+
+#[test]
+fn an_array_written_over_a_larger_one_shows_its_domain() {
+    let bench = Bench::new();
+    for (name, cells, at) in [("old", 10, 1), ("new", 6, 2)] {
+        let values = (0..cells).map(|cell| (cell * at) as f32);
+        bench.write(&format!("{name}.npy"), npy(&[cells as usize], values));
+        bench.line(&format!("import {name}.npy {name} --dims x --at {at}"));
+    }
+    for folder in ["__schema", "__fragments", "__commits"] {
+        copy(
+            &bench.path().join("new").join(folder),
+            &bench.path().join("old").join(folder),
+        );
+    }
+    let said = bench.line("cat old --coords");
+    assert_eq!(said.out.lines().count(), 7, "{}", said.out);
+    assert!(said.out.ends_with("5,10.0\n"), "{}", said.out);
+    assert_eq!(bench.count("old"), 6);
+    let all = bench.json("agg old sum:value --json").to_string();
+    assert!(all.contains("30"), "{all}");
+}
+
+/// Copies what lies in a folder into another one.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
