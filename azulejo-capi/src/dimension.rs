@@ -97,14 +97,7 @@ fn new_dimension(
         if !extent.is_null() {
             return fail("a string dimension has no tile extent");
         }
-        return Ok(Dimension {
-            name: name.into(),
-            datatype,
-            cell_val_num: CellValNum::Var,
-            filters: Pipeline::default(),
-            domain: None,
-            tile_extent: None,
-        });
+        return Ok(Dimension::string(name));
     }
     let size = datatype.size();
     if domain.is_null() {

@@ -6,7 +6,9 @@ pub mod content;
 mod cut;
 pub mod estimate;
 pub mod field;
+mod held;
 mod partial;
+mod parts;
 mod read;
 mod stats;
 mod write;
@@ -24,6 +26,7 @@ use crate::error::{Failure, Result};
 use crate::heap::Settling;
 use crate::strings::{Keep, StringHandle, lock};
 use crate::subarray::{Ranges, SubarrayHandle};
+use azulejo_format::commit::UpdateValue;
 use azulejo_format::schema::{ArraySchema, Layout};
 use buffers::{FieldBuffers, OffsetsFormat, Place};
 use channel::NamedAggregate;
@@ -87,6 +90,8 @@ pub struct State {
     condition: Option<azulejo_format::condition::Condition>,
     buffers: Vec<FieldBuffers>,
     aggregates: Vec<NamedAggregate>,
+    /// What an update query stores.
+    updates: Vec<UpdateValue>,
     /// Those of the context that made the query, under its own.
     settings: Settings,
     status: Status,
@@ -136,6 +141,7 @@ impl QueryHandle {
             condition: None,
             buffers: Vec::new(),
             aggregates: Vec::new(),
+            updates: Vec::new(),
             settings: ctx.settings().clone(),
             status: Status::Uninitialized,
             reason: Reason::None,
@@ -360,8 +366,7 @@ fn submit(query: &QueryHandle) -> Result<()> {
     let outcome = match query.shared.kind {
         QueryType::Read => read::submit(&mut state, open),
         QueryType::Write | QueryType::ModifyExclusive => write::submit(&mut state, open),
-        QueryType::Delete => write::delete(&mut state, open),
-        QueryType::Update => Err(Failure::unsupported("an update query")),
+        QueryType::Delete | QueryType::Update => write::delete(&mut state, open),
     };
     query
         .shared
@@ -540,7 +545,7 @@ capi! {
     /// Only cells that meet a condition; or, of a delete query, the cells to delete.
     fn tiledb_query_set_condition(ctx, query: In<QueryHandle>, cond: In<ConditionHandle>) {
         let query = query.get()?;
-        if query.shared.kind == QueryType::Write {
+        if matches!(query.shared.kind, QueryType::Write | QueryType::ModifyExclusive) {
             return Err("Cannot set query condition; Operation not applicable to write queries".into());
         }
         let condition = cond.get()?.condition()?;
@@ -672,11 +677,30 @@ capi! {
         num.set(read_only(query, |_, open| Ok(open.array()?.fragments().len() as u64))?)?;
     }
 
-    /// Not supported: updates are never applied by the reference either.
+    /// A new value for the cells that meet the condition of an update query. It is stored and never
+    /// applied: readers leave out the cells.
     fn tiledb_query_add_update_value(ctx, query: In<QueryHandle>, name: Text, value: Bytes, size: u64) {
-        query.get()?;
-        let _ = (name, value, size);
-        Err::<(), _>(Failure::unsupported("an update query"))?;
+        let query = query.get()?;
+        if query.shared.kind != QueryType::Update {
+            return Err("Cannot add query update value; Operation only applicable to update queries".into());
+        }
+        let schema = query.shared.schema();
+        if schema.is_dense() {
+            return Err("Setting update values is only valid for sparse arrays".into());
+        }
+        let value = UpdateValue { field: name.get()?.into(), value: value.get64(size)?.to_vec() };
+        let attribute = schema.attributes.iter().find(|attribute| attribute.name == value.field);
+        let attribute = attribute.ok_or_else(|| {
+            Failure::new(format!("Cannot add query update value; there is no attribute '{}'", value.field))
+        })?;
+        if attribute.cell_size().is_some_and(|cell| cell as u64 != size) {
+            return Err("Cannot add query update value; its size is not that of a cell".into());
+        }
+        let mut state = query.shared.state();
+        if state.updates.iter().any(|update| update.field == value.field) {
+            return Err("Update value already set for attribute".into());
+        }
+        state.updates.push(value);
     }
 
     /// How the query would be run, as JSON.

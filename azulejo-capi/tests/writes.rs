@@ -5,8 +5,8 @@
 mod capi;
 
 use capi::{
-    Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, WRITE, bytes,
-    close, create, fails, free, null, ok, open, query, raw, status,
+    Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, UPDATE,
+    WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -210,6 +210,85 @@ fn duplicates_and_coordinates_outside_are_refused() {
     free!(tiledb_query_free, q);
     close(ctx.0, array);
     assert_eq!(read(ctx.0, &uri, true), (vec![1], vec![1]));
+}
+
+#[test]
+fn updates_are_stored_and_take_their_cells_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let plain = Ctx::new();
+    create(plain.0, &uri, true, 40, 10, A);
+    let array = open(plain.0, &uri, WRITE);
+    let mut q = query(plain.0, array, WRITE, UNORDERED);
+    let cells: Vec<i64> = (1..=5).collect();
+    let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
+    for (name, size) in [(c"a", &mut a_size), (c"d", &mut d_size)] {
+        ok!(
+            tiledb_query_set_data_buffer,
+            plain.0,
+            q,
+            name,
+            &cells[..],
+            size
+        );
+    }
+    ok!(tiledb_query_submit, plain.0, q);
+    free!(tiledb_query_free, q);
+    close(plain.0, array);
+
+    // An experiment, which settings must allow.
+    let mut array = null();
+    ok!(tiledb_array_alloc, plain.0, uri.as_c_str(), &mut array);
+    assert!(fails!(tiledb_array_open, plain.0, array, UPDATE).contains("experimental"));
+    free!(tiledb_array_free, array);
+    let ctx = Ctx::with(&[(c"sm.allow_updates_experimental", c"true")]);
+    let array = open(ctx.0, &uri, UPDATE);
+    let (mut q, mut condition) = (null(), null());
+    ok!(tiledb_query_alloc, ctx.0, array, UPDATE, &mut q);
+    ok!(
+        tiledb_query_add_update_value,
+        ctx.0,
+        q,
+        c"a",
+        &[77i64],
+        8u64
+    );
+    for (name, why) in [
+        (c"a", "already set"),
+        (c"none", "no attribute"),
+        (c"d", "no attribute"),
+    ] {
+        let said = fails!(
+            tiledb_query_add_update_value,
+            ctx.0,
+            q,
+            name,
+            &[77i64],
+            8u64
+        );
+        assert!(said.contains(why), "{said}");
+    }
+    fails!(tiledb_query_submit, ctx.0, q);
+    ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
+    ok!(
+        tiledb_query_condition_init,
+        ctx.0,
+        condition,
+        c"a",
+        &[4i64],
+        8u64,
+        3
+    );
+    ok!(tiledb_query_set_condition, ctx.0, q, condition);
+    ok!(tiledb_query_submit, ctx.0, q);
+    assert_eq!(status(ctx.0, q), COMPLETED);
+    free!(tiledb_query_free, q; tiledb_query_condition_free, condition);
+    close(ctx.0, array);
+    let commits = std::fs::read_dir(folder.path().join("array/__commits")).unwrap();
+    let names = commits.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.ends_with(".upd")).count(), 1);
+    // As in the reference, nobody writes the new values.
+    assert_eq!(read(plain.0, &uri, true).0, [1, 2, 3]);
 }
 
 #[test]

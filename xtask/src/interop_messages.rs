@@ -11,6 +11,13 @@ pub fn run(options: &[&str]) -> Outcome {
     script("interop_messages", &[theirs], options)
 }
 
+/// `cargo xtask interop steps`: incomplete reads and estimated sizes, as the reference gives them.
+/// Options as for [`run`].
+pub fn steps(options: &[&str]) -> Outcome {
+    let theirs = versus::reference_library()?;
+    script("interop_steps", &[theirs], options)
+}
+
 /// `cargo xtask interop selections`: reads of parts of arrays that the reference wrote, through our
 /// C API, against a brute-force model. Options as for [`run`].
 pub fn selections(options: &[&str]) -> Outcome {

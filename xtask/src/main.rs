@@ -3,6 +3,7 @@
 
 mod as_tiledb;
 mod capi;
+mod clients;
 mod cloud;
 mod corpus;
 mod expected;
@@ -38,7 +39,7 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   fences                      checks that dependencies point down (ARCHITECTURE.md)
-  interop                     corpus, read, write, messages: everything that needs the reference or its arrays
+  interop                     corpus, read, write, messages, selections, steps: everything that needs the reference or its arrays
   interop corpus [DIR]        every array of a corpus reads as its expected files say
   interop read [--seed N] [--count N] [--keep]
                               random arrays that the reference writes read identically
@@ -48,7 +49,9 @@ cargo xtask TASK
                               messages of the C API that either library writes, the other reads; queries sent to and fro
   interop selections [--seed N] [--count N]
                               through the C API against a brute-force model: dense aggregates, lossy filters under conditions,
-                              shrunk domains, control characters
+                              shrunk domains, control characters, frames of old Zstandard
+  interop steps [--seed N] [--count N]
+                              incomplete dense reads end, and sparse sizes are estimated, as in the reference
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, streams, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
@@ -58,6 +61,8 @@ cargo xtask TASK
   install-capi PREFIX         builds azulejo-capi and installs the library, its header and its pkg-config file
   peer [--debug | --library FILE] [-k EXPR] [-n WORKERS]
                               TileDB-Py's own tests on our C library, against the reference's list
+  clients [NAME ..] [--from DIR] [--library FILE]
+                              tests of packages that use libtiledb (bioimg, segy, vector-search, soma, cf) on both libraries
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
@@ -96,19 +101,22 @@ fn main() -> ExitCode {
             .and_then(|()| interop::run(&["--seed", "1", "--count", "200"]))
             .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"]))
             .and_then(|()| interop_messages::run(&["--seed", "1", "--count", "40"]))
-            .and_then(|()| interop_messages::selections(&["--seed", "1", "--count", "60"])),
+            .and_then(|()| interop_messages::selections(&["--seed", "1", "--count", "60"]))
+            .and_then(|()| interop_messages::steps(&["--seed", "1", "--count", "60"])),
         ["interop", "corpus"] => corpus::run(None),
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["interop", "write", rest @ ..] => interop_write::run(rest),
         ["interop", "messages", rest @ ..] => interop_messages::run(rest),
         ["interop", "selections", rest @ ..] => interop_messages::selections(rest),
+        ["interop", "steps", rest @ ..] => interop_messages::steps(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),
         ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),
         ["cloud", rest @ ..] => cloud::run(rest),
+        ["clients", rest @ ..] => clients::run(rest),
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),

@@ -61,11 +61,11 @@ pub fn run(root: &Path, options: &[&str]) -> Outcome {
 
 /// How the tests that the reference passes came out.
 #[derive(Debug, PartialEq, Eq)]
-struct Counted {
-    passed: usize,
-    failed: usize,
-    missing: usize,
-    of: usize,
+pub struct Counted {
+    pub passed: usize,
+    pub failed: usize,
+    pub missing: usize,
+    pub of: usize,
 }
 
 impl std::fmt::Display for Counted {
@@ -89,14 +89,15 @@ fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
     Ok(parse(&text))
 }
 
-fn parse(text: &str) -> BTreeMap<String, String> {
+/// Names of tests and what they gave, a line each, with a tab between.
+pub fn parse(text: &str) -> BTreeMap<String, String> {
     let rows = text.lines().filter_map(|line| line.split_once('\t'));
     rows.map(|(name, outcome)| (name.to_owned(), outcome.trim().to_owned()))
         .collect()
 }
 
 /// Counts; of a part of the suite, tests that did not run are none of it.
-fn count(
+pub fn count(
     reference: &BTreeMap<String, String>,
     got: &BTreeMap<String, String>,
     part: bool,

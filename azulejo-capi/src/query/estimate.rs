@@ -1,4 +1,8 @@
-//! Estimated result sizes: upper bounds from the selection and from metadata.
+//! Estimated result sizes, as the reference reckons them: of each tile as much as the selection takes
+//! of its bounds.
+
+mod overlap;
+mod sparse;
 
 use super::{State, zipped};
 use crate::array::OpenArray;
@@ -73,7 +77,12 @@ pub fn sizes(
         None => Subarray::all(),
     };
     let array = open.array()?;
-    let selected: Vec<(&Fragment, Vec<Part>)> = array
+    if !schema.is_dense()
+        && let Some(sizes) = sparse::sizes(&array, schema, field, name, &subarray)?
+    {
+        return Ok(sizes);
+    }
+    let selected: Vec<(&Fragment, Vec<Share>)> = array
         .fragments()
         .iter()
         .map(|fragment| Ok((fragment, selected_tiles(schema, fragment, &subarray)?)))
@@ -120,33 +129,40 @@ pub fn sizes(
 }
 
 /// A tile, and which share of its cells is thought to be selected.
-type Part = (u64, f64);
+pub type Share = (u64, f64);
 
 /// The tiles of a dense fragment in the box around a selection; `None` if that is not a box of the
 /// domain.
-fn touched(fragment: &Fragment, selections: &[DimSelection]) -> Result<Option<Vec<Part>>> {
-    // The fragment's own grid: the array may have been written over an older one.
-    let schema = fragment.schema();
+fn touched(fragment: &Fragment, selections: &[DimSelection]) -> Result<Option<Vec<Share>>> {
     let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
         return Ok(Some(Vec::new()));
     };
-    let grid = TileGrid::new(schema)?;
     let hull = selections
         .iter()
         .zip(&written.ranges)
-        .zip(&schema.domain.dimensions);
+        .zip(&fragment.schema().domain.dimensions);
     let hull = hull.map(|((selection, written), dimension)| match selection {
         DimSelection::Ranges(ranges) => hull_of(dimension.datatype, ranges),
         _ => Some(written.clone()),
     });
-    let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else {
-        return Ok(None);
+    match hull.collect::<Option<Vec<Range>>>() {
+        Some(ranges) => tiles_of_box(fragment, &NdRectangle { ranges }),
+        None => Ok(None),
+    }
+}
+
+/// The tiles of a dense fragment in a box; `None` if its cells cannot be counted.
+pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<Vec<Share>>> {
+    let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
+        return Ok(Some(Vec::new()));
+    };
+    // The fragment's own grid: the array may have been written over an older one.
+    let grid = TileGrid::new(fragment.schema())?;
+    let Some(selected) = grid.offsets_within(bounds) else {
+        return Ok(Some(Vec::new()));
     };
     let Some(bounds) = grid.offsets_of(written) else {
         return Ok(None);
-    };
-    let Some(selected) = grid.offsets_within(&NdRectangle { ranges }) else {
-        return Ok(Some(Vec::new()));
     };
     let both = selected
         .iter()
@@ -214,7 +230,7 @@ fn selected_tiles(
     schema: &ArraySchema,
     fragment: &Fragment,
     subarray: &Subarray,
-) -> Result<Vec<Part>> {
+) -> Result<Vec<Share>> {
     let whole = |tile: u64| (tile, 1.0);
     let Subarray::Box(selections) = subarray else {
         return Ok((0..fragment.tile_num()).map(whole).collect());

@@ -3,11 +3,13 @@
 use super::buffers::{self, FieldBuffers, OffsetsFormat, OffsetsTarget};
 use super::channel::{NamedAggregate, to_column};
 use super::cut::Progress;
+use super::held::{self, Held};
 use super::zipped::{self, Unzipped};
 use super::{Reason, State, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use crate::subarray::Ranges;
+use azulejo::column::ColumnMut;
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::Aggregate;
 use azulejo::space::{DimSelection, Layout, Subarray};
@@ -24,8 +26,12 @@ pub struct ReadState {
     fields: Vec<String>,
     /// Whether aggregates and labels have been computed.
     rest_done: bool,
-    /// How far the reader is, where reads end with tiles.
+    /// How far it is, where the selection is given in parts.
     progress: Option<Progress>,
+    /// Cells that the reader gave and the caller did not get.
+    held: Held,
+    /// Whether the reader has nothing more.
+    at_end: bool,
 }
 
 /// Where a buffer's cells come from.
@@ -163,8 +169,11 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         _ => {
             let names: Vec<String> = fields.iter().map(|b| b.name.clone()).collect();
             let options = options(state, open)?;
-            let conditional = options.condition.is_some();
-            let progress = Progress::new(schema, &options.subarray, conditional);
+            // Where only matching cells are given, nobody knows how many these are.
+            let progress = match options.matching_only {
+                true => None,
+                false => Progress::new(open, &options.subarray, options.layout, &fields)?,
+            };
             let reader = match names.is_empty() {
                 true => None,
                 false => Some(open.array()?.read(options.fields(names.clone()))?),
@@ -174,6 +183,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
                 fields: names,
                 rest_done: false,
                 progress,
+                held: Held::default(),
+                at_end: false,
             }
         }
     };
@@ -215,15 +226,8 @@ fn step(
     format: OffsetsFormat,
 ) -> Result<bool> {
     let mut complete = true;
-    if let Some(reader) = &mut read.reader {
-        complete = fill(
-            reader,
-            &read.fields,
-            open.snapshot().schema(),
-            fields,
-            format,
-            &mut read.progress,
-        )?;
+    if read.reader.is_some() {
+        complete = fill(read, open.snapshot().schema(), fields, format)?;
         if complete {
             read.reader = None;
         }
@@ -275,16 +279,15 @@ fn check_aggregate(named: &NamedAggregate, buffers: &FieldBuffers) -> Result<()>
     Ok(())
 }
 
-/// Fills the fields' buffers; whether the reader is at its end.
+/// Fills the fields' buffers; whether all cells were given.
 fn fill(
-    reader: &mut Reader,
-    names: &[String],
+    read: &mut ReadState,
     schema: &ArraySchema,
     fields: &[&FieldBuffers],
     format: OffsetsFormat,
-    cut: &mut Option<Progress>,
 ) -> Result<bool> {
-    let ordered: Vec<&FieldBuffers> = names
+    let ordered: Vec<&FieldBuffers> = read
+        .fields
         .iter()
         .map(|name| {
             let found = fields.iter().find(|buffers| buffers.name == *name).copied();
@@ -293,6 +296,14 @@ fn fill(
             })
         })
         .collect::<Result<_>>()?;
+    let most = match &mut read.progress {
+        Some(progress) => progress.cells(&ordered, format)?,
+        None => Some(usize::MAX),
+    };
+    let Some(most) = most else {
+        ordered.iter().for_each(|buffers| buffers.clear());
+        return Ok(false);
+    };
     let mut targets: Vec<Option<OffsetsTarget>> = ordered
         .iter()
         .map(
@@ -309,44 +320,78 @@ fn fill(
         .zip(&mut targets)
         .map(|(buffers, target)| buffers::column_mut(buffers, target.as_mut()))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(cells) = cut.as_ref().and_then(|cut| cut.limit(schema, &ordered)) {
-        for (column, buffers) in columns.iter_mut().zip(&ordered) {
-            let size = schema
-                .field(&buffers.name)
-                .and_then(|field| schema.cell_size(field));
-            let bytes = cells
-                .saturating_mul(size.unwrap_or(1))
-                .min(column.data.len());
-            column.data = std::mem::take(&mut column.data)
-                .get_mut(..bytes)
-                .unwrap_or_default();
-        }
+    let sizes = held::cell_sizes(schema, &ordered);
+    for (column, size) in columns.iter_mut().zip(&sizes) {
+        held::limit(column, *size, most);
     }
-    let progress = reader.read_into(&mut columns);
+    let given = take_cells(read, &mut columns, &sizes, most)?;
     drop(columns);
-    let progress = match progress {
-        Ok(progress) => progress,
-        Err(Error::BufferTooSmall { .. }) => {
-            ordered.iter().for_each(|buffers| buffers.clear());
-            return Ok(false);
-        }
-        Err(error) => return Err(error.into()),
+    let Some((cells, written)) = given else {
+        ordered.iter().for_each(|buffers| buffers.clear());
+        return Ok(false);
     };
-    if let Some(cut) = cut {
-        cut.advance(progress.cells);
-    }
-    for ((buffers, target), written) in ordered.iter().zip(&mut targets).zip(&progress.written) {
+    for ((buffers, target), written) in ordered.iter().zip(&mut targets).zip(&written) {
         if let Some(place) = buffers.data {
-            place.set_size(written.data);
+            place.set_size(*written);
         }
         if let Some(target) = target {
-            target.finish(progress.cells, written.data);
+            target.finish(cells, *written);
         }
         if let Some(place) = buffers.validity {
-            place.set_size(written.validity);
+            place.set_size(cells);
         }
     }
-    Ok(progress.complete)
+    Ok(read.at_end && read.held.len() == 0)
+}
+
+/// Puts the next cells into columns, at most `most`: how many, and the bytes of each column's data.
+/// `None` if not one fits.
+fn take_cells(
+    read: &mut ReadState,
+    columns: &mut [ColumnMut<'_>],
+    sizes: &[usize],
+    most: usize,
+) -> Result<Option<(usize, Vec<usize>)>> {
+    let (mut cells, mut written) = read.held.give(columns, sizes, most);
+    let mut full = read.held.len() > 0;
+    if let (Some(reader), false, false) = (&mut read.reader, full, read.at_end) {
+        let mut rest = held::behind(columns, &written, cells);
+        match reader.read_into(&mut rest) {
+            Ok(progress) => {
+                for ((column, bytes), new) in
+                    rest.iter_mut().zip(&mut written).zip(&progress.written)
+                {
+                    let before = *bytes as u64;
+                    let starts = column.offsets.iter_mut().flat_map(|o| o.iter_mut());
+                    if before > 0 {
+                        starts
+                            .take(progress.cells)
+                            .for_each(|start| *start += before);
+                    }
+                    *bytes += new.data;
+                }
+                cells += progress.cells;
+                read.at_end = progress.complete;
+                full = !progress.complete;
+            }
+            Err(Error::BufferTooSmall { .. }) => full = true,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let parted = most < usize::MAX;
+    let Some(progress) = read.progress.as_mut().filter(|_| parted) else {
+        return Ok((cells > 0 || !full).then_some((cells, written)));
+    };
+    if full && cells < most {
+        // Values of variable length are longer than was thought.
+        let Some(kept) = progress.fewer(cells)? else {
+            return Ok(None);
+        };
+        written = read.held.take(columns, sizes, &written, kept, cells);
+        cells = kept;
+    }
+    progress.done();
+    Ok(Some((cells, written)))
 }
 
 /// Reads the values of a dimension label where the dimension is selected.

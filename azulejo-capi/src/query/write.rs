@@ -391,7 +391,7 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the cells that meet the query's condition.
+/// Deletes the cells that meet the query's condition, or stores what they are updated to.
 pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
     let condition = state.condition.clone();
     let condition = condition.ok_or_else(|| {
@@ -399,10 +399,15 @@ pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
             "[TileDB::DeletesAndUpdates] Error: Cannot initialize deletes; One condition is needed",
         )
     })?;
+    if !state.buffers.is_empty() {
+        return Err("Deletes: Cannot initialize deletes; Buffers are set".into());
+    }
     state.status = Status::Failed;
-    open.engine()
-        .array(open.uri())
-        .delete_cells(&condition, open.write_time())?;
+    let array = open.engine().array(open.uri());
+    match state.updates.is_empty() {
+        true => array.delete_cells(&condition, open.write_time())?,
+        false => array.put_update(&condition, state.updates.clone(), open.write_time())?,
+    };
     state.status = Status::Completed;
     Ok(())
 }

@@ -224,6 +224,7 @@ pub const UNORDERED: i32 = 3;
 pub const READ: i32 = 0;
 pub const WRITE: i32 = 1;
 pub const DELETE: i32 = 2;
+pub const UPDATE: i32 = 3;
 /// States of queries.
 pub const COMPLETED: i32 = 1;
 pub const INCOMPLETE: i32 = 3;
