@@ -90,7 +90,7 @@ pub fn committed(
                     flat_commits.insert(file_name.strip_suffix(".ok").unwrap_or(file_name));
                 }
             },
-            ConsolidatedCommit::Delete { tile, .. } | ConsolidatedCommit::Update { tile, .. } => {
+            ConsolidatedCommit::Delete { tile, .. } => {
                 let path = format!("{COMMITS_FOLDER}/{file_name}");
                 deletes.insert(
                     path.clone(),
@@ -101,6 +101,8 @@ pub fn committed(
                     },
                 );
             }
+            // As in the reference, which leaves updates in files of their own.
+            ConsolidatedCommit::Update { .. } => {}
         }
     }
     fragments.extend(directory.written.iter().map(|entry| CommittedFragment {

@@ -54,9 +54,7 @@ impl ArrayHandle {
         {
             return Ok(None);
         }
-        let is_delete = |name: &str| {
-            name.ends_with(Suffix::Delete.text()) || name.ends_with(Suffix::Update.text())
-        };
+        let is_delete = |name: &str| name.ends_with(Suffix::Delete.text());
         let deletes: Vec<(&str, &str)> = new
             .iter()
             .filter(|(name, _)| is_delete(name))

@@ -99,14 +99,16 @@ impl ArrayFolder {
         Ok(commits)
     }
 
-    /// Commits that have a file of their own: its path in the array by its name.
+    /// Commits that have a file of their own, which a consolidated one can replace: its path in the
+    /// array by its name. Updates count only as files of their own.
     pub fn commit_files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         for entry in &self.directory.written {
             let name = format!("{}{}", entry.file_name(), Suffix::Write.text());
             files.insert(name.clone(), format!("{COMMITS_FOLDER}/{name}"));
         }
-        for entry in &self.directory.deletes {
+        let is_update = |entry: &&NamedEntry| entry.path.ends_with(Suffix::Update.text());
+        for entry in self.directory.deletes.iter().filter(|e| !is_update(e)) {
             files.insert(entry.file_name().to_owned(), entry.path.clone());
         }
         for (entry, _) in self
