@@ -468,9 +468,9 @@ fn an_import_that_was_cut_short_begins_again() {
 #[test]
 fn an_array_written_over_a_larger_one_shows_its_domain() {
     let bench = Bench::new();
-    for (name, cells, at) in [("old", 10, 1), ("new", 6, 2)] {
+    for (name, cells, at) in [("old", 10usize, 1), ("new", 6, 2)] {
         let values = (0..cells).map(|cell| (cell * at) as f32);
-        bench.write(&format!("{name}.npy"), npy(&[cells as usize], values));
+        bench.write(&format!("{name}.npy"), npy(&[cells], values));
         bench.line(&format!("import {name}.npy {name} --dims x --at {at}"));
     }
     for folder in ["__schema", "__fragments", "__commits"] {
