@@ -9,6 +9,7 @@ pub(crate) mod directory;
 mod evolve;
 mod footers;
 mod fragment;
+mod fragment_files;
 mod handle;
 mod head;
 mod load;

@@ -17,6 +17,7 @@ mod fragments;
 mod names;
 mod repair;
 mod report;
+mod snapshots;
 
 pub use repair::Repaired;
 pub use report::{CheckOptions, Finding, Fix, Report, Severity};
@@ -64,6 +65,7 @@ impl ArrayHandle {
             Err(error) => return Err(error),
         };
         commits::check(context, uri, &folder, &mut report)?;
+        snapshots::check(self, &folder, &mut report)?;
         fragments::check(context, uri, &folder, options, &mut report)?;
         Ok(sorted(report))
     }

@@ -1,7 +1,10 @@
 //! Settings of a context.
 
+mod tiledb_names;
+
 use crate::error::{Error, Result};
 use crate::storage::StoreSettings;
+use tiledb_names::TILEDB_NAMES;
 
 /// What a [`Context`](crate::Context) is made with.
 ///
@@ -120,17 +123,27 @@ impl Config {
         self
     }
 
+    /// What [`Self::set`] takes besides the settings of object stores.
+    const OWN: [&str; 5] = [
+        "sm.mem.total_budget",
+        "sm.compute_concurrency_level",
+        "sm.tile_cache_size",
+        Self::DECODED_CACHE,
+        Self::BATCHED_READS,
+    ];
+
     /// Whether [`Self::set`] takes this name.
     #[must_use]
     pub fn knows(name: &str) -> bool {
-        let own = [
-            "sm.mem.total_budget",
-            "sm.compute_concurrency_level",
-            "sm.tile_cache_size",
-            Self::DECODED_CACHE,
-            Self::BATCHED_READS,
-        ];
-        own.contains(&name) || StoreSettings::knows(name)
+        Self::OWN.contains(&name) || StoreSettings::knows(name)
+    }
+
+    /// All names that [`Self::set`] takes, and those that TileDB 2.30 documents besides, which mean
+    /// nothing to this engine.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let others = TILEDB_NAMES.iter().filter(|name| !Self::knows(name));
+        let own = Self::OWN.into_iter().chain(StoreSettings::names());
+        own.chain(others.copied())
     }
 
     /// Sets what TileDB calls `name`: `vfs.*` for object stores, `sm.mem.total_budget` in bytes,

@@ -4,12 +4,14 @@
 mod delete;
 mod folder;
 mod manifests;
+mod past;
 mod snapshots;
 mod transfer;
 mod walk;
 
 pub use folder::FolderEntry;
 pub use manifests::{Change, ManifestState, Manifests, WrittenManifest};
+pub use past::CopiedPast;
 pub use transfer::copy_file;
 pub use walk::{Walk, WalkEntry};
 

@@ -3,7 +3,8 @@
 //! A snapshot is a small file beside the object, `__azulejo/snapshots/NAME`, which holds a time;
 //! the reference passes it by. An array or group opens at it as `uri@NAME`. Where a consolidation
 //! has replaced what a snapshot shows, a [vacuum](crate::array::ArrayHandle::vacuum) leaves that
-//! alone.
+//! alone. Beside the names, `__azulejo/shown/NAME` lists the fragments that an array showed when the
+//! name was given, by which a [check](crate::array::ArrayHandle::check) finds what is gone.
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -12,6 +13,10 @@ use azulejo_format::path::MANIFEST_FOLDER;
 
 /// The folder of snapshots in that of manifests.
 const FOLDER: &str = "snapshots";
+/// The folder of lists of fragments, beside it.
+const SHOWN_FOLDER: &str = "shown";
+/// A list of fragments is not longer.
+const LONGEST_LIST: u64 = 256 << 20;
 /// What a file begins with.
 const MARK: &str = "azulejo snapshot 1";
 /// Longer names make no file.
@@ -54,6 +59,29 @@ pub(crate) fn list(location: &Location) -> Result<Vec<NamedSnapshot>> {
 /// The folder of an object's snapshots.
 pub(crate) fn folder_of(object: &StorePath) -> StorePath {
     object.join(MANIFEST_FOLDER).join(FOLDER)
+}
+
+/// The list of the fragments that a snapshot shows.
+pub(crate) fn shown_path(object: &StorePath, name: &str) -> StorePath {
+    object.join(MANIFEST_FOLDER).join(SHOWN_FOLDER).join(name)
+}
+
+/// Names of the fragments that a snapshot showed when it was made; `None` if nobody wrote them
+/// down.
+pub(crate) fn shown(location: &Location, name: &str) -> Result<Option<Vec<String>>> {
+    let request = ReadRequest {
+        path: shown_path(&location.path, name),
+        range: ReadRange::AtMost(LONGEST_LIST),
+    };
+    match location.storage.read(&[request]) {
+        Ok(mut read) => {
+            let bytes = read.pop().unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            Ok(Some(text.lines().map(str::to_owned).collect()))
+        }
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The snapshot of that name, if there is one.

@@ -4,6 +4,7 @@ use super::head::{Commits, Head};
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, TimeRange};
 use crate::error::{Error, Result};
+use crate::snapshots;
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, last_component};
@@ -42,13 +43,16 @@ impl ArrayHandle {
     /// A crash at any point leaves a readable array.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a name that the array does not have; nothing is deleted then.
+    /// [`Error::InvalidArgument`] for a name that the array does not have, and for a fragment that a
+    /// [named snapshot](crate::snapshots) shows; nothing is deleted then.
     pub fn delete_fragments(&self, selection: FragmentSelection<'_>) -> Result<DeletedFragments> {
         let Self { context, uri } = self;
 
         let (lock, head) = Head::locked(context, uri)?;
         let mut commits = head.commits(context)?;
-        if !choose(&head, &commits, selection)?.0.is_empty() {
+        let (first, _) = choose(&head, &commits, selection)?;
+        refuse_shown(&head, &commits, &first)?;
+        if !first.is_empty() {
             // Else the deletion of a new fragment would bring back what it has replaced.
             let Commits {
                 committed, files, ..
@@ -73,8 +77,39 @@ impl ArrayHandle {
         let Self { context, uri } = self;
 
         let head = Head::open(context, uri)?;
-        Ok(choose(&head, &head.commits(context)?, selection)?.1)
+        let commits = head.commits(context)?;
+        let (chosen, report) = choose(&head, &commits, selection)?;
+        refuse_shown(&head, &commits, &chosen)?;
+        Ok(report)
     }
+}
+
+/// An error if a named snapshot shows one of these fragments.
+fn refuse_shown(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<()> {
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let timed = !head.schema.is_dense() && head.schema.version.may_count_in_part();
+    for snapshot in snapshots::list(&head.location)? {
+        let at = snapshot.at;
+        let replaced = commits.files.vacuums.iter();
+        let replaced = replaced.filter(|(entry, _)| entry.name.t_end <= at);
+        let replaced: HashSet<&str> = replaced.flat_map(|(_, list)| list.names()).collect();
+        let shown = chosen.iter().find(|fragment| {
+            let name = &fragment.entry.name;
+            let begins = if timed { name.t_start } else { name.t_end };
+            begins <= at && !replaced.contains(fragment.entry.file_name())
+        });
+        if let Some(fragment) = shown {
+            return Err(Error::InvalidArgument(format!(
+                "{}: the named snapshot {:?} shows fragment {}; remove the snapshot first, or leave the fragment",
+                head.uri,
+                snapshot.name,
+                fragment.entry.file_name()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn choose<'a>(

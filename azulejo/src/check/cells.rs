@@ -1,6 +1,5 @@
 //! Every cell of a fragment: decoded, and held against its order, its box and its statistics.
 
-use super::files::parts;
 use super::report::{CheckOptions, Fix, RESTORE, Report, Severity};
 use crate::array::{Array, Fragment};
 use crate::column::FieldView;
@@ -150,7 +149,8 @@ fn load(
 fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report) -> Result<()> {
     match error {
         Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. } => {
-            let part = parts(fragment, fragment.stored_field(field))
+            let part = fragment
+                .parts(fragment.stored_field(field))
                 .first()
                 .map(|(part, _)| *part);
             let path = match part {

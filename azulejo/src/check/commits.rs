@@ -1,7 +1,7 @@
 //! Commits against the fragments that are there.
 
 use super::files::files_below;
-use super::fragments;
+use super::fragments::{self, Whole};
 use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::NamedEntry;
 use crate::consolidate::ArrayFolder;
@@ -37,10 +37,18 @@ pub(super) fn check(
     missing_fragments(folder, &superseded, report)?;
     let whole =
         |name: &TimestampedName, path: &str| fragments::is_whole(context, uri, folder, name, path);
-    orphans(folder, &whole, &committed, &under_way, report)?;
+    let orphans = Orphans {
+        folder,
+        is_whole: &whole,
+        committed: &committed,
+        superseded: &superseded,
+        under_way: &under_way,
+    };
+    let found_again = orphans.check(report)?;
     vacuums(
         folder,
         &committed,
+        &found_again,
         &present.keys().map(String::as_str).collect(),
         report,
     );
@@ -92,53 +100,143 @@ fn missing_fragments(
     Ok(())
 }
 
-/// Folders of fragments that nobody committed.
-fn orphans(
-    folder: &ArrayFolder,
-    is_whole: &dyn Fn(&TimestampedName, &str) -> Result<bool>,
-    committed: &HashSet<String>,
-    under_way: &HashSet<&str>,
-    report: &mut Report,
-) -> Result<()> {
-    for (name, relative) in folder.fragment_folders()? {
-        let path = folder.path(&relative);
-        let files = files_below(&folder.location, &path)?;
-        report.files += files.len() as u64;
-        let parsed = TimestampedName::parse(&name);
-        let legacy = parsed.as_ref().is_ok_and(|n| !needs_commit(n));
-        let whole = files
-            .iter()
-            .any(|(file, _)| file.name() == FRAGMENT_METADATA_FILE);
-        if (committed.contains(&name) && (whole || !legacy)) || under_way.contains(name.as_str()) {
-            continue;
+/// Looks at the folders of fragments that nobody committed.
+struct Orphans<'a> {
+    folder: &'a ArrayFolder,
+    is_whole: &'a dyn Fn(&TimestampedName, &str) -> Result<Option<Whole>>,
+    committed: &'a HashSet<String>,
+    /// Names that vacuum files hide.
+    superseded: &'a HashSet<String>,
+    /// Names of the new fragments of consolidations that did not come to their end.
+    under_way: &'a HashSet<&'a str>,
+}
+
+impl Orphans<'_> {
+    /// Names of those that replaced others which their vacuum files hide still: with their commits
+    /// all is well again.
+    fn check(&self, report: &mut Report) -> Result<HashSet<String>> {
+        let mut found_again = HashSet::new();
+        for (name, relative) in self.folder.fragment_folders()? {
+            let path = self.folder.path(&relative);
+            let files = files_below(&self.folder.location, &path)?;
+            report.files += files.len() as u64;
+            let parsed = TimestampedName::parse(&name);
+            let legacy = parsed.as_ref().is_ok_and(|n| !needs_commit(n));
+            let whole = files
+                .iter()
+                .any(|(file, _)| file.name() == FRAGMENT_METADATA_FILE);
+            let counts = self.committed.contains(&name) && (whole || !legacy);
+            if counts || self.under_way.contains(name.as_str()) {
+                continue;
+            }
+            let bytes: u64 = files.iter().map(|(_, size)| *size).sum();
+            let size = format!("{} files, {bytes} bytes", files.len());
+            let kind = match &parsed {
+                Ok(parsed) if whole => (self.is_whole)(parsed, &relative)?.map(|w| (parsed, w)),
+                _ => None,
+            };
+            let commit = parsed.as_ref().ok().and_then(|parsed| {
+                let version = fragment_version(parsed).ok()?;
+                Some(self.folder.path(&commit_path(parsed, version)?))
+            });
+            let never = |rest: &str| format!("a fragment that was never committed: {size}{rest}");
+            let (severity, what, fix) = match (kind, commit) {
+                // What a vacuum left when it was cut short, or hidden without a replacement.
+                _ if self.superseded.contains(&name) => (
+                    Severity::Warning,
+                    format!("what is left of a fragment that was replaced: {size}"),
+                    match self.is_replaced(&name) {
+                        true => Fix::Remove(vec![path.clone()]),
+                        false => Fix::Advice(RESTORE),
+                    },
+                ),
+                (Some((_, Whole::Write)), commit) => (
+                    Severity::Warning,
+                    never("; all of it is there"),
+                    Fix::Uncommitted {
+                        folder: path.clone(),
+                        commit,
+                    },
+                ),
+                (Some((_, Whole::Consolidation)), Some(commit)) if self.hides(&name) => {
+                    found_again.insert(name.clone());
+                    (
+                        Severity::Error,
+                        format!(
+                            "a consolidation whose commit was lost, and with it all cells: {size}"
+                        ),
+                        Fix::Finish {
+                            path: commit,
+                            body: Vec::new(),
+                            remove: Vec::new(),
+                        },
+                    )
+                }
+                (Some((parsed, Whole::Consolidation)), Some(commit))
+                    if !self.has_sources(parsed) =>
+                {
+                    (
+                        Severity::Error,
+                        format!(
+                            "a consolidation without a commit, and what it came of is gone: {size}, the only copy of its cells"
+                        ),
+                        Fix::Lost {
+                            folder: path.clone(),
+                            commit,
+                        },
+                    )
+                }
+                _ => (
+                    Severity::Warning,
+                    never(""),
+                    Fix::Uncommitted {
+                        folder: path.clone(),
+                        commit: None,
+                    },
+                ),
+            };
+            report.add(severity, path, what, fix);
         }
-        let bytes: u64 = files.iter().map(|(_, size)| *size).sum();
-        let mut what = format!(
-            "a fragment that was never committed: {} files, {bytes} bytes",
-            files.len()
-        );
-        let mut commit = None;
-        if let (true, Ok(parsed)) = (whole, &parsed)
-            && is_whole(parsed, &relative)?
-        {
-            what.push_str("; all of it is there");
-            let version = fragment_version(parsed).ok();
-            commit = version
-                .and_then(|version| commit_path(parsed, version))
-                .map(|path| folder.path(&path));
-        }
-        let fix = Fix::Uncommitted {
-            folder: path.clone(),
-            commit,
-        };
-        report.add(Severity::Warning, path, what, fix);
+        Ok(found_again)
     }
-    Ok(())
+
+    /// Whether what replaced a fragment counts.
+    fn is_replaced(&self, name: &str) -> bool {
+        let mut vacuums = self.folder.files.vacuums.iter();
+        vacuums.any(|(entry, list)| {
+            list.names().any(|named| named == name) && {
+                let stem = stem(entry);
+                self.committed.contains(stem) || self.superseded.contains(stem)
+            }
+        })
+    }
+
+    /// Whether there is a vacuum file of a fragment's name: its commit was there before.
+    fn hides(&self, name: &str) -> bool {
+        let mut vacuums = self.folder.files.vacuums.iter();
+        vacuums.any(|(entry, _)| stem(entry) == name)
+    }
+
+    /// Whether a fragment counts that a consolidation of this name may have come of.
+    fn has_sources(&self, of: &TimestampedName) -> bool {
+        let counts = |name: &&String| !self.superseded.contains(*name);
+        let mut counting = self.committed.iter().filter(counts);
+        counting.any(|name| {
+            TimestampedName::parse(name)
+                .is_ok_and(|name| of.t_start <= name.t_start && name.t_end <= of.t_end)
+        })
+    }
+}
+
+/// The name of the fragment that a vacuum file is about.
+fn stem(entry: &NamedEntry) -> &str {
+    entry.file_name().split('.').next().unwrap_or_default()
 }
 
 fn vacuums(
     folder: &ArrayFolder,
     committed: &HashSet<String>,
+    found_again: &HashSet<String>,
     present: &HashSet<&str>,
     report: &mut Report,
 ) {
@@ -154,7 +252,10 @@ fn vacuums(
             .names()
             .filter(|name| present.contains(name) || committed.contains(*name))
             .collect();
-        let replacement = entry.file_name().split('.').next().unwrap_or_default();
+        let replacement = stem(entry);
+        if found_again.contains(replacement) {
+            continue;
+        }
         if left.is_empty() {
             let fix = Fix::Remove(vec![path.clone()]);
             report.add(

@@ -1,23 +1,8 @@
-//! Which files there must be, and which there are.
+//! Which files there are.
 
-use crate::array::Fragment;
 use crate::context::Location;
 use crate::error::Result;
 use crate::storage::StorePath;
-use azulejo_format::fragment::{Field, FilePart};
-
-/// The files of a field that a fragment must have, with their sizes.
-pub(super) fn parts(fragment: &Fragment, field: Field) -> Vec<(FilePart, Option<u64>)> {
-    let (footer, schema) = (fragment.footer(), fragment.schema());
-    let mut parts = vec![(FilePart::Data, footer.file_size(field))];
-    if field.is_var(schema) {
-        parts.push((FilePart::Var, footer.file_var_size(field)));
-    }
-    if field.is_nullable(schema) {
-        parts.push((FilePart::Validity, footer.file_validity_size(field)));
-    }
-    parts
-}
 
 /// All files below a folder, with their sizes.
 pub(super) fn files_below(

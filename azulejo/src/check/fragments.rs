@@ -1,7 +1,6 @@
 //! Fragments: footers, sections, files.
 
 use super::cells;
-use super::files::parts;
 use super::report::{CheckOptions, Fix, RESTORE, Report, Severity};
 use crate::array::directory::NamedEntry;
 use crate::array::{Array, Fragment, OpenScope, Snapshot, TimeRange};
@@ -65,18 +64,23 @@ pub(super) fn check(
     }
 }
 
-/// Whether all of a fragment that nobody committed is there, and it is a write of its own. What may
-/// be a consolidation that was cut short is none: the fragments that it would replace count.
+/// Of what kind a fragment is that nobody committed, and of which all is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// A write of its own.
+    Write,
+    /// What came of other fragments.
+    Consolidation,
+}
+
+/// Looks whether all of a fragment that nobody committed is there; `None` if not.
 pub(super) fn is_whole(
     context: &Context,
     uri: &str,
     folder: &ArrayFolder,
     name: &TimestampedName,
     path: &str,
-) -> Result<bool> {
-    if name.t_start != name.t_end {
-        return Ok(false);
-    }
+) -> Result<Option<Whole>> {
     let entry = NamedEntry {
         path: path.to_owned(),
         name: name.clone(),
@@ -93,12 +97,12 @@ pub(super) fn is_whole(
     let array = match opened {
         Ok(array) => array,
         Err(Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }) => {
-            return Ok(false);
+            return Ok(None);
         }
         Err(error) => return Err(error),
     };
     let [fragment] = array.fragments() else {
-        return Ok(false);
+        return Ok(None);
     };
     let mut found = Report::default();
     files(fragment, folder, &mut found)?;
@@ -106,7 +110,12 @@ pub(super) fn is_whole(
         Err(Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }) => false,
         read => read.map(|()| true)?,
     };
-    Ok(read && !fragment.has_timestamps() && found.worst() != Some(Severity::Error))
+    let whole = read && found.worst() != Some(Severity::Error);
+    let merged = name.t_start != name.t_end || fragment.has_timestamps();
+    Ok(whole.then_some(match merged {
+        true => Whole::Consolidation,
+        false => Whole::Write,
+    }))
 }
 
 fn fragments(
@@ -169,7 +178,7 @@ fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Resu
         .fields()
         .filter(|field| fragment.stores(*field))
     {
-        for (part, size) in parts(fragment, field) {
+        for (part, size) in fragment.parts(field) {
             let Some(name) = data_file_name(field, part, fragment.schema(), fragment.version())
             else {
                 continue;

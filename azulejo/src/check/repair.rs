@@ -31,7 +31,7 @@ impl ArrayHandle {
         let now = self.check(CheckOptions::default())?;
         let mut repaired = Repaired::default();
         for finding in &report.findings {
-            if matches!(finding.fix, Fix::Advice(_)) {
+            if matches!(finding.fix, Fix::Advice(_) | Fix::Lost { .. }) {
                 continue;
             }
             if !now.findings.contains(finding) {
@@ -39,7 +39,7 @@ impl ArrayHandle {
                 continue;
             }
             match &finding.fix {
-                Fix::Advice(_) => {}
+                Fix::Advice(_) | Fix::Lost { .. } => {}
                 Fix::Uncommitted { folder, .. } => {
                     location.storage.delete(std::slice::from_ref(folder))?;
                 }
@@ -58,9 +58,9 @@ impl ArrayHandle {
         Ok(repaired)
     }
 
-    /// Makes the fragments of a report count that were never committed and of which all is there:
-    /// their cells are part of the array then, as of the fragment's time. What is found otherwise
-    /// than when the report was made is left alone.
+    /// Makes the fragments of a report count that have no commit and of which all is there: their
+    /// cells are part of the array then, as of the fragment's time. What is found otherwise than
+    /// when the report was made is left alone.
     ///
     /// # Errors
     /// Those of [`Self::check`] and of the storage.
@@ -71,11 +71,12 @@ impl ArrayHandle {
         let now = self.check(CheckOptions::default())?;
         let mut adopted = Repaired::default();
         for finding in &report.findings {
-            let Fix::Uncommitted {
-                commit: Some(commit),
-                ..
-            } = &finding.fix
-            else {
+            let commit = match &finding.fix {
+                Fix::Uncommitted { commit, .. } => commit.as_ref(),
+                Fix::Lost { commit, .. } => Some(commit),
+                _ => None,
+            };
+            let Some(commit) = commit else {
                 continue;
             };
             if !now.findings.contains(finding) {
@@ -86,5 +87,31 @@ impl ArrayHandle {
             adopted.done.push(finding.clone());
         }
         Ok(adopted)
+    }
+
+    /// Removes the fragments of a report that have no commit, those included that counted once and
+    /// are the only copy of their cells. What is found otherwise than when the report was made is
+    /// left alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`] and of the storage.
+    pub fn discard_uncommitted(&self, report: &Report) -> Result<Repaired> {
+        let Self { context, uri } = self;
+
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let now = self.check(CheckOptions::default())?;
+        let mut discarded = Repaired::default();
+        for finding in &report.findings {
+            let (Fix::Uncommitted { folder, .. } | Fix::Lost { folder, .. }) = &finding.fix else {
+                continue;
+            };
+            if !now.findings.contains(finding) {
+                discarded.changed.push(finding.clone());
+                continue;
+            }
+            location.storage.delete(std::slice::from_ref(folder))?;
+            discarded.done.push(finding.clone());
+        }
+        Ok(discarded)
     }
 }

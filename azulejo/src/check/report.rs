@@ -41,6 +41,13 @@ pub enum Fix {
         /// The commit that [`ArrayHandle::adopt`](crate::array::ArrayHandle::adopt) writes, if all of the fragment is there.
         commit: Option<StorePath>,
     },
+    /// Writing the commit of a fragment that counted once, or removing it; a repair does neither.
+    Lost {
+        /// The fragment's folder.
+        folder: StorePath,
+        /// The commit that [`ArrayHandle::adopt`](crate::array::ArrayHandle::adopt) writes.
+        commit: StorePath,
+    },
     /// Writing this file, then removing those.
     Finish {
         /// The file.

@@ -162,6 +162,18 @@ impl ArrayFolder {
             .collect())
     }
 
+    /// Names of the fragments that the array may show at a time: those committed that begin by
+    /// then, and were not replaced by then.
+    pub fn shown_at(&self, at: u64) -> Result<Vec<String>> {
+        let replaced = self.lists_in_force()?.into_iter();
+        let replaced = replaced.filter(|(entry, _)| entry.name.t_end <= at);
+        let replaced: HashSet<String> = replaced.flat_map(|(_, names)| names).collect();
+        let committed = self.committed()?.fragments.into_iter();
+        let begun = committed.filter(|fragment| fragment.entry.name.t_start <= at);
+        let names = begun.map(|fragment| fragment.entry.file_name().to_owned());
+        Ok(names.filter(|name| !replaced.contains(name)).collect())
+    }
+
     /// Ends replacements whose new fragments are all committed. Returns whether there were any.
     pub fn finish_replacements(&mut self, lock: &ArrayLock) -> Result<bool> {
         let committed = self.committed()?;

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::storage::Uri;
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::Delete;
-use azulejo_format::path::{Suffix, suffixed_commit_path};
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, Suffix, suffixed_commit_path};
 use azulejo_format::schema::Attribute;
 use azulejo_format::timestamped_name::TimestampedName;
 
@@ -98,6 +98,7 @@ impl ArrayHandle {
     pub fn copy_at(&self, timestamp: u64, to: &str) -> Result<u64> {
         let context = &self.context;
         let array = self.open_at(TimeRange::until(timestamp))?;
+        was_there(&array, timestamp)?;
         let labels = array.labels().iter();
         let labels = labels
             .map(|label| array.open_label(&label.name))
@@ -147,22 +148,13 @@ struct Past {
 impl Past {
     fn open(context: &Context, uri: &str, timestamp: u64) -> Result<Self> {
         let now = context.array(uri).open()?;
-        // There was one.
-        let before = context
-            .array(uri)
-            .snapshot_at(TimeRange::until(timestamp))?;
-        if before.schemas_around(timestamp).next().is_none() {
-            return Err(Error::NotFound {
-                uri: uri.to_owned(),
-                what: "an array at that time",
-            });
-        }
         let scope = OpenScope {
             schema: Some(now.schema_name().to_owned()),
             ..OpenScope::default()
         };
         let then = TimeRange::until(timestamp);
         let then = Snapshot::open_scope(context, &Uri::parse(uri)?, then, &scope)?.array()?;
+        was_there(&then, timestamp)?;
         Ok(Self { then, now })
     }
 
@@ -248,6 +240,21 @@ impl Past {
         let cells = written.cells;
         written.commit()?;
         Ok(cells)
+    }
+}
+
+/// An error if there was no array at a time: neither a schema nor a fragment is as old.
+fn was_there(array: &Array, timestamp: u64) -> Result<()> {
+    let is_then = |name: &String| {
+        name == LEGACY_SCHEMA_FILE
+            || TimestampedName::parse(name).is_ok_and(|name| name.t_end <= timestamp)
+    };
+    match array.schemas().keys().any(is_then) || !array.fragments().is_empty() {
+        true => Ok(()),
+        false => Err(Error::NotFound {
+            uri: array.uri().to_string(),
+            what: "an array at that time",
+        }),
     }
 }
 

@@ -8,7 +8,7 @@ use super::folder::folder_of;
 use super::{ArrayFolder, Mode};
 use crate::array::TimeRange;
 use crate::array::directory::{DetailFiles, NamedEntry};
-use crate::array::{ArrayHandle, ArrayLock, decode_at, read_objects};
+use crate::array::{ArrayHandle, ArrayLock, OpenScope, Snapshot, decode_at, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
@@ -163,10 +163,13 @@ impl ArrayHandle {
     /// [named snapshot](crate::snapshots) shows them.
     ///
     /// # Errors
-    /// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
+    /// Those of reading the array's folder and of the storage; a vacuum that fails can be repeated.
+    /// [`Error::Corrupt`] and [`Error::NotFound`] if a fragment that has replaced others is damaged:
+    /// those may be the last copies, and stay.
     pub fn vacuum(&self, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
-        let location = context.locate(&Uri::parse(&self.uri)?)?;
+        let uri = &Uri::parse(&self.uri)?;
+        let location = context.locate(uri)?;
         let lock = ArrayLock::wait(&location)?;
         let mut folder = ArrayFolder::at(context, &location)?;
         if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements(&lock)? {
@@ -182,6 +185,9 @@ impl ArrayHandle {
             let schema = schemas.schema();
             Ok(schema.is_dense() || !schema.version.may_count_in_part())
         };
+        if mode == Mode::Fragments {
+            verify_replacements(context, uri, &folder)?;
+        }
         let steps = match mode {
             Mode::Fragments if !shown.is_empty() && dense()? => fragments(&folder, &shown)?,
             Mode::Fragments => fragments(&folder, &[])?,
@@ -214,6 +220,47 @@ impl GroupHandle {
         let files = DetailFiles::parse(RootFolder::Metadata, &entries);
         let shown = snapshots::list(&location)?;
         metadata(context, &location, &files, &shown)?.run(context, &location, options)
+    }
+}
+
+/// An error if a fragment is not whole that took the place of what is about to go.
+fn verify_replacements(context: &Context, uri: &Uri, folder: &ArrayFolder) -> Result<()> {
+    let lists = folder.lists_in_force()?;
+    let present = folder.fragment_folders()?;
+    let superseded: HashSet<&str> = lists
+        .iter()
+        .flat_map(|(_, names)| names.iter().map(String::as_str))
+        .collect();
+    let times: Vec<&TimestampedName> = lists
+        .iter()
+        .filter(|(_, names)| names.iter().any(|name| present.contains_key(name)))
+        .map(|(entry, _)| &entry.name)
+        .collect();
+    let takes_a_place = |name: &TimestampedName| {
+        let mut times = times.iter();
+        times.any(|time| time.t_start <= name.t_start && name.t_end <= time.t_end)
+    };
+    let committed = folder.committed()?.fragments.into_iter();
+    let names: HashSet<String> = committed
+        .filter(|fragment| takes_a_place(&fragment.entry.name))
+        .map(|fragment| fragment.entry.file_name().to_owned())
+        .filter(|name| !superseded.contains(name.as_str()))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let scope = OpenScope {
+        fragments: Some(names),
+        ..OpenScope::default()
+    };
+    // Fragments from the future too.
+    let ever = TimeRange::until(u64::MAX - 1);
+    let opened = Snapshot::open_scope(context, uri, ever, &scope).and_then(|s| s.array());
+    match opened {
+        Ok(array) => array.fragments().iter().try_for_each(|f| f.verify_files()),
+        // Whoever has not the key vacuums as others do: without a look.
+        Err(Error::Encryption { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::ObjectHandle;
 use crate::clock;
+use crate::consolidate::ArrayFolder;
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
@@ -31,6 +32,7 @@ impl ObjectHandle {
         let body = snapshots::encode(at, made);
         for (_, location) in &objects {
             let Location { storage, path } = location;
+            self.note_shown(location, name, at)?;
             storage.make_folder(&snapshots::folder_of(path))?;
             storage.put(
                 &snapshots::folder_of(path).join(name),
@@ -61,9 +63,9 @@ impl ObjectHandle {
         let mut removed = Vec::new();
         for (uri, location) in self.with_members()? {
             if snapshots::find(&location, name)?.is_some() {
-                location
-                    .storage
-                    .delete(&[snapshots::folder_of(&location.path).join(name)])?;
+                let Location { storage, path } = &location;
+                storage.delete(&[snapshots::folder_of(path).join(name)])?;
+                storage.delete(&[snapshots::shown_path(path, name)])?;
                 removed.push(uri);
             }
         }
@@ -79,6 +81,20 @@ impl ObjectHandle {
     /// [`Error::NotFound`] if there is none of that name.
     pub fn snapshot_time(&self, name: &str) -> Result<u64> {
         snapshots::time_of(&self.context, &self.uri, name)
+    }
+
+    /// Writes down what an array shows at a time.
+    fn note_shown(&self, location: &Location, name: &str, at: u64) -> Result<()> {
+        if ObjectType::at(location)? != Some(ObjectType::Array) {
+            return Ok(());
+        }
+        let names = ArrayFolder::at(&self.context, location)?.shown_at(at)?;
+        let path = snapshots::shown_path(&location.path, name);
+        let Location { storage, .. } = location;
+        if let Some(folder) = path.parent() {
+            storage.make_folder(&folder)?;
+        }
+        storage.put(&path, (names.join("\n") + "\n").into_bytes().into())
     }
 
     /// The object, and of a group all members that are there.

@@ -44,7 +44,7 @@ impl ObjectHandle {
                 None => remove_claims(&target),
             };
         }
-        refuse_other(&target, &from_uri, &to_uri)?;
+        refuse_other(&target, &Note::begun(&from_uri), &to_uri)?;
         let note = Note::moved(&from_uri);
         copy(context, &from_uri, &location, &target, || note.put(&target))?;
         finish_move(&location, &target)
@@ -68,7 +68,7 @@ impl ObjectHandle {
         let (from_uri, location, _) = find(context, from)?;
         let to_uri = target_uri(&from_uri, to)?;
         let target = context.locate(&to_uri)?;
-        match refuse_other(&target, &from_uri, &to_uri) {
+        match refuse_other(&target, &Note::begun(&from_uri), &to_uri) {
             Err(Error::AlreadyExists { .. }) if is_copied(&location, &target)? => return Ok(()),
             free => free?,
         }
@@ -157,7 +157,7 @@ const MAX_NOTE: u64 = 1 << 20;
 
 /// What such a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Note {
+pub(super) struct Note {
     source: String,
     /// Whether only the original is left to be deleted.
     is_whole: bool,
@@ -171,6 +171,12 @@ impl Note {
 
     fn moved(source: &Uri) -> Self {
         let (source, is_whole) = (source.to_string(), true);
+        Self { source, is_whole }
+    }
+
+    /// About a copy of what an object was at a time.
+    pub fn of_past(source: &Uri, timestamp: u64) -> Self {
+        let (source, is_whole) = (format!("{source} as of {timestamp}"), false);
         Self { source, is_whole }
     }
 
@@ -194,7 +200,7 @@ impl Note {
         Ok(Some(Self { source, is_whole }))
     }
 
-    fn put(&self, target: &Location) -> Result<()> {
+    pub fn put(&self, target: &Location) -> Result<()> {
         self.put_at(target, UNFINISHED_COPY)
     }
 
@@ -207,7 +213,7 @@ impl Note {
         target.storage.put(&path, text.into_bytes().into())
     }
 
-    fn remove(target: &Location) -> Result<()> {
+    pub fn remove(target: &Location) -> Result<()> {
         target.storage.delete(&[target.path.join(UNFINISHED_COPY)])
     }
 }
@@ -330,7 +336,7 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
 }
 
 /// Where something is to go.
-fn target_uri(from: &Uri, to: &str) -> Result<Uri> {
+pub(super) fn target_uri(from: &Uri, to: &str) -> Result<Uri> {
     let uri = Uri::parse(to)?;
     let (source, path) = (from.path(), uri.path());
     if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
@@ -355,10 +361,10 @@ fn refuse_taken(target: &Location, uri: &Uri) -> Result<()> {
     storage.delete(&left.collect::<Vec<_>>())
 }
 
-/// An error if anything but an unfinished copy of `from` lies there.
-fn refuse_other(target: &Location, from: &Uri, uri: &Uri) -> Result<()> {
+/// An error if anything but the unfinished copy lies there that a note is about.
+pub(super) fn refuse_other(target: &Location, own: &Note, uri: &Uri) -> Result<()> {
     match Note::at(target)? {
-        Some(note) if note == Note::begun(from) => Ok(()),
+        Some(note) if note == *own => Ok(()),
         _ => refuse_taken(target, uri),
     }
 }
