@@ -2,6 +2,7 @@
 //! a file of its own.
 
 mod agg;
+mod as_tiledb;
 mod cat;
 mod change;
 mod check;
@@ -20,8 +21,10 @@ mod snapshot;
 mod sql;
 mod time;
 mod tree;
+mod upkeep;
 
 pub use agg::AggArgs;
+pub use as_tiledb::AsTiledbArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use change::{CopyArgs, CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
 pub use check::{CheckArgs, FailOn};
@@ -42,6 +45,7 @@ pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 pub use sql::SqlArgs;
 pub use time::TimeArgs;
 pub use tree::TreeArgs;
+pub use upkeep::MaintainArgs;
 
 use crate::error::EXIT_CODES;
 use crate::size;
@@ -304,11 +308,20 @@ The fragments that were replaced stay until azulejo vacuum.")]
   azulejo vacuum my_array
   azulejo vacuum my_array --mode commits")]
     Vacuum(VacuumArgs),
+    /// What an array needs, done: consolidation, vacuum, fewer files, by a policy
+    #[command(after_help = "Examples:
+  azulejo maintain my_array --dry-run                   what it would do, and why
+  azulejo maintain data/ --recursive --json             as cron would call it, every night
+  azulejo maintain --show-policy > policy.txt           numbers to change
+  azulejo maintain s3://bucket/my_group --recursive --policy policy.txt
+A run vacuums what the run before it has replaced, so that slow readers have the time in between.")]
+    Maintain(MaintainArgs),
     /// Verifies an array: names, commits, metadata, files; with --deep every cell
     #[command(after_help = "Examples:
   azulejo check my_array
   azulejo check my_array --deep --json
   azulejo check my_array --repair --dry-run
+  azulejo check my_array --adopt                        fragments whose commit was lost
   azulejo check data/ --recursive
 Exit code 4 if something is damaged. --repair loses nothing that a reader counts.")]
     Check(CheckArgs),
@@ -317,6 +330,7 @@ Exit code 4 if something is damaged. --repair loses nothing that a reader counts
   azulejo manifest my_array
   azulejo manifest s3://bucket/my_group                 and all its members
   azulejo manifest my_array --check                     is it up to date?
+  azulejo manifest data/ --recursive --check
 With it an array opens from a plain web server, or from a bucket that may be read and not listed. It shows the array as
 it was when the manifest was made: make it anew after a write. docs/object-stores.md has more.")]
     Manifest(ManifestArgs),
@@ -350,7 +364,8 @@ At earlier times the array keeps its earlier schema.")]
     Evolve(EvolveArgs),
     /// A newer format version, so that what is written from now on has all features
     #[command(after_help = "Examples:
-  azulejo upgrade my_array")]
+  azulejo upgrade my_array
+  azulejo upgrade data/ --recursive --json")]
     Upgrade(UpgradeArgs),
     /// Delete cells, fragments, or a whole array or group
     #[command(after_help = "Examples:
@@ -371,12 +386,19 @@ At earlier times the array keeps its earlier schema.")]
     /// Copy an array or group
     #[command(after_help = "Examples:
   azulejo copy my_array backup/my_array
-  azulejo copy my_array may/my_array --at 2024-05-31")]
+  azulejo copy my_array may/my_array --at 2024-05-31
+  azulejo copy my_group published/my_group --at v1")]
     Copy(CopyArgs),
     /// Move an array or group
     #[command(after_help = "Examples:
   azulejo move my_array archive/my_array")]
     Move(TransferArgs),
+    /// A program that was made for TileDB, on this library instead
+    #[command(after_help = "Examples:
+  azulejo as-tiledb -- python script.py
+  azulejo as-tiledb --library /opt/azulejo/lib/libtiledb.so.2.30 -- ./my_program
+The program's own libtiledb is passed over, and none of its files is touched. On Linux.")]
+    AsTiledb(AsTiledbArgs),
     /// What completes commands and options in a shell
     #[command(after_help = "Examples:
   azulejo completions bash > ~/.local/share/bash-completion/completions/azulejo

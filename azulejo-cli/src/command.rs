@@ -2,6 +2,7 @@
 
 mod agg;
 mod agg_groups;
+mod as_tiledb;
 mod cat;
 mod check;
 mod consolidate;
@@ -16,8 +17,10 @@ mod history;
 mod import;
 mod info;
 mod ls;
+mod maintain;
 mod manifest;
 mod meta;
+mod policy;
 mod quickstart;
 mod restore;
 mod schema;
@@ -26,6 +29,7 @@ mod shell;
 mod snapshot;
 #[cfg(feature = "sql")]
 mod sql;
+mod survey;
 mod transfer;
 mod tree;
 mod vacuum;
@@ -95,6 +99,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(session, &args),
         Command::Consolidate(args) => consolidate::run(session, &args),
+        Command::Maintain(args) => maintain::run(session, &args),
         Command::Check(args) => check::run(session, &args),
         Command::Manifest(args) => manifest::run(session, &args),
         Command::Serve(args) => serve::run(session, &args),
@@ -107,6 +112,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Group(args) => group::run(session, &args),
         Command::Copy(args) => transfer::copy(session, &args),
         Command::Move(args) => transfer::rename(session, &args),
+        Command::AsTiledb(args) => as_tiledb::run(session, &args),
         Command::Completions(args) => shell::completions(session, &args),
         Command::Man(args) => shell::man(session, &args),
     }

@@ -57,6 +57,9 @@ pub enum CliError {
         /// What it belongs to: `array` or `group`.
         object: &'static str,
     },
+    /// A program that was started has ended with this code, and has said why itself.
+    #[error("the program failed")]
+    Ended(u8),
     /// Ctrl-C, or the system wants this program to end.
     #[error("interrupted")]
     Interrupted,
@@ -87,6 +90,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
+            Self::Ended(code) => *code,
             Self::Damaged(_) | Self::Missing { .. } => 4,
             Self::Interrupted => interrupt::EXIT_CODE,
             Self::Usage(_) => 2,

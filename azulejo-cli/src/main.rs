@@ -26,7 +26,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     if let Some(color) = cli.global.color {
         let choice = match color {
             ColorArg::Auto => anstream::ColorChoice::Auto,
@@ -45,9 +48,28 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says what the command line lacks, or the help that was asked for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|word| word == "--json");
+    if !json || !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.to_string();
+    let lines = text.lines().map(str::trim);
+    let about = lines.take_while(|line| !line.starts_with("tip:") && !line.starts_with("Usage:"));
+    let message: Vec<&str> = about.filter(|line| !line.is_empty()).collect();
+    let message = message.join(" ");
+    let error = error::CliError::usage(message.trim_start_matches("error: "));
+    report(&error, true);
+    ExitCode::from(error.exit_code())
+}
+
 /// Says on standard error what went wrong and what can be done.
 fn report(error: &error::CliError, json: bool) {
-    if matches!(error, error::CliError::BrokenPipe) {
+    if matches!(
+        error,
+        error::CliError::BrokenPipe | error::CliError::Ended(_)
+    ) {
         return;
     }
     if json {

@@ -33,8 +33,11 @@ impl Session {
             let text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
             settings::from_file(&mut config, &text, file)?;
         }
+        let output = Output::new(args.json, args.quiet);
         for setting in &args.config {
-            settings::from_option(&mut config, setting)?;
+            if let Some(name) = settings::from_option(&mut config, setting)? {
+                output.note(&format!("{name} means nothing to this program"));
+            }
         }
         config.memory_budget = args.memory.unwrap_or(config.memory_budget);
         if args.threads > 0 {
@@ -51,7 +54,7 @@ impl Session {
         interrupt::listen(context.cancel_handle());
         Ok(Self {
             context,
-            output: Output::new(args.json, args.quiet),
+            output,
             memory: args.memory,
             progress: args.progress.unwrap_or(ProgressArg::Bar),
         })

@@ -4,14 +4,34 @@ use crate::error::{CliError, Result};
 use azulejo::Config;
 use std::path::Path;
 
-/// Takes a `KEY=VALUE` option.
-pub fn from_option(config: &mut Config, setting: &str) -> Result<()> {
+/// Takes a `KEY=VALUE` option. Returns the name if it is one of TileDB's that means nothing here.
+pub fn from_option<'a>(config: &mut Config, setting: &'a str) -> Result<Option<&'a str>> {
     let Some((name, value)) = setting.split_once('=') else {
         return Err(CliError::usage(format!(
             "--config takes KEY=VALUE, not {setting:?}"
         )));
     };
-    Ok(config.set(name.trim(), value.trim())?)
+    let (name, value) = (name.trim(), value.trim());
+    if Config::knows(name) {
+        config.set(name, value)?;
+        return Ok(None);
+    }
+    if Config::names().any(|known| known == name) {
+        return Ok(Some(name));
+    }
+    let near = match nearest(name, Config::names()) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => "; names are TileDB's, such as vfs.s3.region".to_owned(),
+    };
+    Err(CliError::usage(format!("no setting {name:?}{near}")))
+}
+
+/// The name that somebody may have meant.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = names.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (distance, known) = near.min_by_key(|(distance, _)| *distance)?;
+    // A third of the letters is another word.
+    (distance <= name.len().max(3) / 3).then_some(known)
 }
 
 /// Takes a file of settings: a line holds a name and its value, with white space or `=` between
@@ -54,14 +74,25 @@ mod tests {
         from_file(&mut b, text, Path::new("f")).unwrap();
         assert_eq!(a, b);
         assert_eq!(a.store.get("vfs.s3.aws_session_token"), Some("a=b="));
-        for setting in [
-            "vfs.s3.region",
-            "vfs.s3.regoin=x",
-            "vfs.s3.no_sign_request=perhaps",
-            "x=y",
+        for (setting, says) in [
+            ("vfs.s3.region", "KEY=VALUE"),
+            ("vfs.s3.regoin=x", "did you mean \"vfs.s3.region\"?"),
+            (
+                "sm.mem.total_bugdet=1",
+                "did you mean \"sm.mem.total_budget\"?",
+            ),
+            (
+                "sm.consolidation.bufer_size=1",
+                "did you mean \"sm.consolidation.buffer_size\"?",
+            ),
+            ("vfs.s3.no_sign_request=perhaps", "true or false"),
+            ("x=y", "names are TileDB's"),
         ] {
-            assert!(from_option(&mut a, setting).is_err(), "{setting}");
+            let error = from_option(&mut a, setting).unwrap_err().to_string();
+            assert!(error.contains(says), "{setting}: {error}");
         }
+        let passed = from_option(&mut a, "sm.consolidation.buffer_size=5").unwrap();
+        assert_eq!(passed, Some("sm.consolidation.buffer_size"));
         let error =
             from_file(&mut b, "\nvfs.s3.max_parallel_ops many", Path::new("f")).unwrap_err();
         assert!(error.to_string().contains("f line 2"), "{error}");

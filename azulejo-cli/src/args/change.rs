@@ -55,8 +55,11 @@ pub struct EvolveArgs {
 /// Arguments of `azulejo upgrade`.
 #[derive(Debug, Clone, Args)]
 pub struct UpgradeArgs {
-    /// Path or URI of an array
+    /// Path or URI of an array, or with --recursive of a group or folder
     pub uri: String,
+    /// Every array of a group or folder
+    #[arg(long, short)]
+    pub recursive: bool,
     /// From this time on: milliseconds since 1970 or a UTC date
     #[arg(long, value_name = "T", value_parser = parse_last)]
     pub at: Option<u64>,
@@ -99,8 +102,8 @@ pub struct CopyArgs {
     /// From where to where.
     #[command(flatten)]
     pub places: TransferArgs,
-    /// An array as it was at this time, without its history: milliseconds since 1970, a UTC date,
-    /// -1h, or the name of a snapshot
+    /// An array or group as it was at this time, without its history: milliseconds since 1970, a
+    /// UTC date, -1h, or the name of a snapshot
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub at: Option<When>,
 }

@@ -8,7 +8,7 @@ pub struct CheckArgs {
     /// Path or URI of an array, or with --recursive of a group or folder
     pub uri: String,
     /// Every array of a group or folder
-    #[arg(long, short, conflicts_with_all = ["repair", "adopt"])]
+    #[arg(long, short, conflicts_with_all = ["repair", "adopt", "discard"])]
     pub recursive: bool,
     /// Decode every cell: checksums, order, boxes and statistics
     #[arg(long)]
@@ -20,7 +20,10 @@ pub struct CheckArgs {
     /// Make fragments count whose commit was lost, if all of them is there
     #[arg(long, conflicts_with = "repair")]
     pub adopt: bool,
-    /// With --repair or --adopt: only say what would be done
+    /// Remove fragments without a commit, those included that are the only copy of their cells
+    #[arg(long, conflicts_with_all = ["repair", "adopt"])]
+    pub discard: bool,
+    /// With --repair, --adopt or --discard: only say what would be done
     #[arg(long)]
     pub dry_run: bool,
     /// What makes the exit code 4

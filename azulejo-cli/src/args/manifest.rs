@@ -6,8 +6,11 @@ use clap::{Args, ValueEnum};
 /// An array or group.
 #[derive(Debug, Args)]
 pub struct ManifestArgs {
-    /// Path or URI of an array or group
+    /// Path or URI of an array or group, or with --recursive of a folder
     pub uri: String,
+    /// Every array and group of a folder
+    #[arg(long, short)]
+    pub recursive: bool,
     /// Compare the manifest with what is there instead; exit code 1 if it is stale or missing
     #[arg(long)]
     pub check: bool,

@@ -1,13 +1,14 @@
 //! `azulejo check`: verifies an array, and mends what can be mended.
 
-use super::fleet;
-use super::ls::Shortener;
+use super::fleet::{self, Done, Objects};
 use super::schema::plural;
+use super::survey::Survey;
 use crate::args::{CheckArgs, FailOn};
 use crate::error::{CliError, Result};
-use crate::output::table::{Align, Table};
+use crate::output::table::Align;
 use crate::session::Session;
 use crate::size;
+use azulejo::Context;
 use azulejo::check::{CheckOptions, Finding, Fix, Repaired, Report, Severity};
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -20,6 +21,7 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         return every(session, args, options);
     }
     let report = session.work(|context| context.array(&args.uri).check(options))?;
+    let advice = advice(&session.context, &args.uri, &report)?;
     let mut repaired = None;
     if session.output.json {
         if !args.dry_run {
@@ -27,10 +29,13 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         }
         session
             .output
-            .write_json(&report_json(&report, repaired.as_ref(), args.deep))?;
+            .write_json(&report_json(&report, repaired.as_ref(), args.deep, advice))?;
     } else {
         print(session, &report)?;
-        if args.repair || args.adopt {
+        if let Some(advice) = advice {
+            writeln!(session.output, "advice: {advice}")?;
+        }
+        if args.repair || args.adopt || args.discard {
             repaired = repair(session, args, &report)?;
         }
     }
@@ -52,57 +57,42 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     Err(CliError::Damaged(format!("{}: {what} found", args.uri)))
 }
 
+/// What would make reads faster, of an array that can be read.
+fn advice(context: &Context, uri: &str, report: &Report) -> Result<Option<String>> {
+    if report.worst() == Some(Severity::Error) {
+        return Ok(None);
+    }
+    Ok(Survey::of(&context.array(uri).open()?)?.advice())
+}
+
 /// Checks every array of a group or folder: a row for each.
 fn every(session: &mut Session, args: &CheckArgs, options: CheckOptions) -> Result<()> {
-    let arrays = fleet::arrays(session, &args.uri)?;
     let options = options.memory_budget(options.memory_budget / fleet::AT_ONCE as u64);
-    let checked = fleet::each(session, &arrays, |context, uri| {
-        context.array(uri).check(options)
+    let names = ["errors", "warnings", "notes", "fragments", "files"];
+    let columns = names.map(|name| (name, Align::Right));
+    let of = Objects::Arrays;
+    let done = fleet::each(session, &args.uri, of, &columns, |context, uri| {
+        let report = context.array(uri).check(options)?;
+        let count = |severity| {
+            let of = report.findings.iter().filter(|f| f.severity == severity);
+            of.count() as u64
+        };
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let notes = count(Severity::Note);
+        let numbers = [errors, warnings, notes, report.fragments, report.files];
+        Ok(Done {
+            cells: numbers.map(size::count).to_vec(),
+            json: ("report", report_json(&report, None, args.deep, None)),
+            unsound: errors > 0 || args.fail_on == FailOn::Warning && warnings > 0,
+        })
     })?;
-    let shorten = Shortener::new(&args.uri)?;
-    let mut table = Table::new([
-        ("array", Align::Left),
-        ("errors", Align::Right),
-        ("warnings", Align::Right),
-        ("notes", Align::Right),
-        ("fragments", Align::Right),
-        ("files", Align::Right),
-    ]);
-    let (mut rows, mut bad) = (Vec::new(), 0);
-    for (uri, checked) in arrays.iter().zip(&checked) {
-        let uri = shorten.uri(uri);
-        match checked {
-            Ok(report) => {
-                let count = |severity| {
-                    let of = report.findings.iter().filter(|f| f.severity == severity);
-                    of.count()
-                };
-                let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-                let fails = errors > 0 || args.fail_on == FailOn::Warning && warnings > 0;
-                bad += usize::from(fails);
-                rows.push(json!({ "uri": uri, "report": report_json(report, None, args.deep) }));
-                let numbers = [errors, warnings, count(Severity::Note)].map(|n| n as u64);
-                let numbers = numbers.into_iter().chain([report.fragments, report.files]);
-                table.row([uri].into_iter().chain(numbers.map(size::count)));
-            }
-            Err(error) => {
-                bad += 1;
-                rows.push(json!({ "uri": uri, "error": error.to_string() }));
-                table.row([uri.as_str(), "?", "", "", "", &error.to_string()]);
-            }
-        }
-    }
-    match session.output.json {
-        true => session.output.write_json(&Json::Array(rows))?,
-        false => super::schema::print(&mut session.output, &table)?,
-    }
-    match bad {
+    match done.unsound {
         0 => Ok(()),
-        _ => Err(CliError::Damaged(format!(
+        bad => Err(CliError::Damaged(format!(
             "{}: {} of {} not sound",
             args.uri,
             plural(bad, "array"),
-            arrays.len()
+            done.objects
         ))),
     }
 }
@@ -110,9 +100,11 @@ fn every(session: &mut Session, args: &CheckArgs, options: CheckOptions) -> Resu
 /// Does what was asked for.
 fn mend(session: &Session, args: &CheckArgs, report: &Report) -> Result<Option<Repaired>> {
     let context = &session.context;
-    Ok(match (args.repair, args.adopt) {
-        (true, _) => Some(context.array(&args.uri).repair(report)?),
-        (_, true) => Some(context.array(&args.uri).adopt(report)?),
+    let array = context.array(&args.uri);
+    Ok(match (args.repair, args.adopt, args.discard) {
+        (true, ..) => Some(array.repair(report)?),
+        (_, true, _) => Some(array.adopt(report)?),
+        (.., true) => Some(array.discard_uncommitted(report)?),
         _ => None,
     })
 }
@@ -120,7 +112,8 @@ fn mend(session: &Session, args: &CheckArgs, report: &Report) -> Result<Option<R
 /// Whether what was asked for does something about a finding.
 fn can_mend(args: &CheckArgs, fix: &Fix) -> bool {
     match fix {
-        Fix::Uncommitted { commit, .. } => args.repair || commit.is_some(),
+        Fix::Uncommitted { commit, .. } => args.repair || args.discard || commit.is_some(),
+        Fix::Lost { .. } => args.adopt || args.discard,
         Fix::Remove(_) | Fix::Finish { .. } => args.repair,
         _ => false,
     }
@@ -139,6 +132,11 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
                 out,
                 "  what to do: --adopt makes it count, --repair removes it"
             )?,
+            Fix::Lost { .. } => writeln!(
+                out,
+                "  what to do: --adopt makes it count, --discard removes it for good"
+            )?,
+            Fix::Finish { .. } => writeln!(out, "  what to do: --repair finishes it")?,
             _ => {}
         }
     }
@@ -187,7 +185,11 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
         .filter(|finding| can_mend(args, &finding.fix))
         .collect();
     if mendable.is_empty() {
-        let verb = if args.repair { "repair" } else { "adopt" };
+        let verb = match (args.repair, args.adopt) {
+            (true, _) => "repair",
+            (_, true) => "adopt",
+            _ => "discard",
+        };
         session.output.note(&format!("nothing to {verb}"));
         return Ok(None);
     }
@@ -197,8 +199,13 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
             Fix::Uncommitted {
                 commit: Some(commit),
                 ..
-            } if args.adopt => writeln!(session.output, "{verb} write {commit}")?,
-            Fix::Uncommitted { folder, .. } => {
+            }
+            | Fix::Lost { commit, .. }
+                if args.adopt =>
+            {
+                writeln!(session.output, "{verb} write {commit}")?;
+            }
+            Fix::Uncommitted { folder, .. } | Fix::Lost { folder, .. } => {
                 writeln!(session.output, "{verb} remove {folder}")?;
             }
             Fix::Remove(paths) => {
@@ -223,10 +230,12 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
         return Ok(None);
     };
     let done = repaired.done.len();
-    match args.repair {
-        true => writeln!(session.output, "repaired {}", plural(done, "finding"))?,
-        false => writeln!(session.output, "adopted {}", plural(done, "fragment"))?,
-    }
+    let done = match (args.repair, args.adopt) {
+        (true, _) => format!("repaired {}", plural(done, "finding")),
+        (_, true) => format!("adopted {}", plural(done, "fragment")),
+        _ => format!("discarded {}", plural(done, "fragment")),
+    };
+    writeln!(session.output, "{done}")?;
     for finding in &repaired.changed {
         session.output.note(&format!(
             "{} has changed meanwhile and was left alone",
@@ -236,7 +245,12 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
     Ok(Some(repaired))
 }
 
-fn report_json(report: &Report, repaired: Option<&Repaired>, deep: bool) -> Json {
+fn report_json(
+    report: &Report,
+    repaired: Option<&Repaired>,
+    deep: bool,
+    advice: Option<String>,
+) -> Json {
     let findings: Vec<Json> = report.findings.iter().map(finding_json).collect();
     json!({
         "fragments": report.fragments,
@@ -245,6 +259,7 @@ fn report_json(report: &Report, repaired: Option<&Repaired>, deep: bool) -> Json
         "cells": deep.then_some(report.cells),
         "worst": report.worst().map(Severity::name),
         "findings": findings,
+        "advice": advice,
         "repaired": repaired.map(|repaired| repaired.done.iter().map(finding_json).collect::<Vec<_>>()),
     })
 }
@@ -258,6 +273,9 @@ fn finding_json(finding: &Finding) -> Json {
         Fix::Remove(paths) => json!({ "remove": texts(paths) }),
         Fix::Uncommitted { folder, commit } => {
             json!({ "remove": [folder.to_string()], "adopt": commit.as_ref().map(ToString::to_string) })
+        }
+        Fix::Lost { folder, commit } => {
+            json!({ "discard": [folder.to_string()], "adopt": commit.to_string() })
         }
         Fix::Finish { path, remove, .. } => {
             json!({ "write": path.to_string(), "remove": texts(remove) })

@@ -1,12 +1,11 @@
 //! `azulejo consolidate`: many fragments or files become few.
 
-use super::fleet;
-use super::ls::Shortener;
+use super::fleet::{self, Done, Objects};
 use super::schema::plural;
 use super::vacuum;
 use crate::args::{ChoiceArgs, ConsolidateArgs, ModeArg};
 use crate::error::{CliError, Result};
-use crate::output::table::{Align, Table};
+use crate::output::table::Align;
 use crate::session::Session;
 use crate::size;
 use azulejo::TimeRange;
@@ -103,8 +102,9 @@ fn every(session: &mut Session, args: &ConsolidateArgs, time: TimeRange) -> Resu
     }
     let mut options = options(session, &args.choice, time);
     options.memory_budget /= fleet::AT_ONCE as u64;
-    let arrays = fleet::arrays(session, &args.uri)?;
-    let done = fleet::each(session, &arrays, |context, uri| {
+    let columns = [("done", Align::Left)];
+    let of = Objects::Arrays;
+    let done = fleet::each(session, &args.uri, of, &columns, |context, uri| {
         let array = context.array(uri);
         let outcome = match args.mode {
             ModeArg::Fragments => Outcome::Rounds(array.consolidate(&options)?),
@@ -117,30 +117,13 @@ fn every(session: &mut Session, args: &ConsolidateArgs, time: TimeRange) -> Resu
         if args.vacuum {
             array.vacuum(mode, VacuumOptions::default())?;
         }
-        Ok(outcome)
+        Ok(Done {
+            cells: vec![outcome.words()],
+            json: ("consolidated", outcome.json(args.mode)),
+            unsound: false,
+        })
     })?;
-    let shorten = Shortener::new(&args.uri)?;
-    let mut table = Table::new([("array", Align::Left), ("done", Align::Left)]);
-    let (mut rows, mut failed) = (Vec::new(), None);
-    for (uri, outcome) in arrays.iter().zip(done) {
-        let uri = shorten.uri(uri);
-        match outcome {
-            Ok(outcome) => {
-                table.row([uri.clone(), outcome.words()]);
-                rows.push(json!({ "uri": uri, "consolidated": outcome.json(args.mode) }));
-            }
-            Err(error) => {
-                table.row([uri.clone(), error.to_string()]);
-                rows.push(json!({ "uri": uri, "error": error.to_string() }));
-                failed.get_or_insert(error);
-            }
-        }
-    }
-    match session.output.json {
-        true => session.output.write_json(&Json::Array(rows))?,
-        false => super::schema::print(&mut session.output, &table)?,
-    }
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    done.or_first_error()
 }
 
 /// What was done.

@@ -1,9 +1,11 @@
 //! `azulejo evolve` and `azulejo upgrade`: another schema for an array that is there.
 
+use super::fleet::{self, Done, Objects};
 use super::schema::show;
 use crate::args::{EvolveArgs, UpgradeArgs};
 use crate::error::{CliError, Result};
 use crate::import::filters;
+use crate::output::table::Align;
 use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
@@ -48,6 +50,9 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
 
 /// Runs `upgrade`.
 pub fn upgrade(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
+    if args.recursive {
+        return upgrade_every(session, args);
+    }
     let done = session.context.array(&args.uri).upgrade(args.at)?;
     let version = session
         .context
@@ -67,6 +72,31 @@ pub fn upgrade(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
         "{} {verb} of format version {version}",
         args.uri
     )?)
+}
+
+/// Upgrades every array of a group or folder: a row for each.
+fn upgrade_every(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
+    let columns = [("version", Align::Right), ("done", Align::Left)];
+    let of = Objects::Arrays;
+    let done = fleet::each(session, &args.uri, of, &columns, |context, uri| {
+        let array = context.array(uri);
+        let upgraded = array.upgrade(args.at)?;
+        let version = array.snapshot()?.schema().version.number();
+        let done = if upgraded {
+            "upgraded"
+        } else {
+            "nothing to do"
+        };
+        Ok(Done {
+            cells: vec![version.to_string(), done.to_owned()],
+            json: (
+                "upgrade",
+                json!({ "upgraded": upgraded, "version": version }),
+            ),
+            unsound: false,
+        })
+    })?;
+    done.or_first_error()
 }
 
 /// The enumerations after an evolution, in the order of the next schema.

@@ -42,7 +42,8 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         ("kind", Align::Left),
         ("domain", Align::Left),
         ("name", Align::Left),
-    ]);
+    ])
+    .keep_whole("name");
     let mut bytes = 0u64;
     for fragment in info.fragments() {
         let kind = match (fragment.is_dense(), is_consolidated(&fragment)) {

@@ -85,7 +85,8 @@ pub fn run(session: &mut Session, args: &HistoryArgs) -> Result<()> {
         ("cells", Align::Right),
         ("size", Align::Right),
         ("detail", Align::Left),
-    ]);
+    ])
+    .keep_whole("detail");
     for event in &events {
         let time = match event.first == event.last {
             true => timestamp_text(event.last),

@@ -2,6 +2,7 @@
 
 use super::meta::metadata_json;
 use super::schema::{attributes, dimensions, orders, plural, print, title};
+use super::survey::Survey;
 use crate::args::ObjectArgs;
 use crate::error::Result;
 use crate::moment;
@@ -38,6 +39,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let written = array.non_empty_domain()?;
     let metadata = array.metadata()?;
     let manifest = Shown::of(session, &args.uri, array.listed_at())?;
+    let advice = Survey::of(&array)?.advice();
     if session.output.json {
         let versions: BTreeSet<u32> = fragments
             .fragments()
@@ -62,6 +64,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "files": usage.files,
             "bytes": usage.bytes,
             "manifest": manifest.json(),
+            "advice": advice,
         }));
     }
     let schema = array.schema();
@@ -78,6 +81,9 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     attributes(out, schema)?;
     orders(out, schema)?;
     contents(out, &array, &fragments, usage)?;
+    if let Some(advice) = advice {
+        writeln!(out, "advice             {advice}")?;
+    }
     manifest.print(out)?;
     let shown = metadata.iter().take(SHOWN_ENTRIES);
     if !metadata.is_empty() {

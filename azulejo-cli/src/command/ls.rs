@@ -150,7 +150,8 @@ pub fn print_rows(out: &mut Output, rows: &[Row]) -> Result<()> {
         ("kind", Align::Left),
         ("name", Align::Left),
         ("uri", Align::Left),
-    ]);
+    ])
+    .keep_whole("uri");
     for row in rows {
         let name = row.name.as_deref().unwrap_or("-");
         table.row([row.kind_name(), name, &row.uri]);

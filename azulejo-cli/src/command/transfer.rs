@@ -9,12 +9,32 @@ use std::io::Write;
 /// Runs `copy`.
 pub fn copy(session: &mut Session, args: &CopyArgs) -> Result<()> {
     let places = &args.places;
-    match &args.at {
-        Some(at) => {
-            let at = at.last(&session.context, &places.from)?;
-            session.work(|context| context.array(&places.from).copy_at(at, &places.to))?;
-        }
-        None => session.work(|context| context.object(&places.from).copy_to(&places.to))?,
+    let Some(at) = &args.at else {
+        session.work(|context| context.object(&places.from).copy_to(&places.to))?;
+        return done(session, places, "copied");
+    };
+    let at = at.last(&session.context, &places.from)?;
+    let copied = session.work(|context| context.object(&places.from).copy_at(at, &places.to))?;
+    for member in &copied.missing {
+        session.output.note(&format!(
+            "{member} was not there then, and is no member of the copy"
+        ));
+    }
+    for member in &copied.elsewhere {
+        session.output.note(&format!(
+            "{member} lies outside the group: the copy names it as it is now"
+        ));
+    }
+    if session.output.json {
+        return session.output.write_json(&json!({
+            "copied": places.from,
+            "to": places.to,
+            "at": at,
+            "objects": copied.objects,
+            "cells": copied.cells,
+            "missing": copied.missing,
+            "elsewhere": copied.elsewhere,
+        }));
     }
     done(session, places, "copied")
 }

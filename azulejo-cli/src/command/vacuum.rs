@@ -1,11 +1,10 @@
 //! `azulejo vacuum`: removes what consolidation has replaced.
 
-use super::fleet;
-use super::ls::Shortener;
+use super::fleet::{self, Done, Objects};
 use super::schema::plural;
 use crate::args::{ModeArg, VacuumArgs};
 use crate::error::{CliError, Result};
-use crate::output::table::{Align, Table};
+use crate::output::table::Align;
 use crate::session::Session;
 use crate::size;
 use azulejo::consolidate::{VacuumOptions, Vacuumed};
@@ -29,43 +28,22 @@ fn every(session: &mut Session, args: &VacuumArgs) -> Result<()> {
     let Some(mode) = args.mode.of_array() else {
         return Err(CliError::usage("--mode group-meta is of one group"));
     };
-    let arrays = fleet::arrays(session, &args.uri)?;
     let options = VacuumOptions::new().dry_run(args.dry_run);
-    let done = fleet::each(session, &arrays, |context, uri| {
-        context.array(uri).vacuum(mode, options)
+    let columns = ["fragments", "files", "size"].map(|name| (name, Align::Right));
+    let of = Objects::Arrays;
+    let done = fleet::each(session, &args.uri, of, &columns, |context, uri| {
+        let vacuumed = context.array(uri).vacuum(mode, options)?;
+        Ok(Done {
+            cells: vec![
+                size::count(vacuumed.folders.len() as u64),
+                size::count(vacuumed.files.len() as u64),
+                size::text(vacuumed.bytes),
+            ],
+            json: ("vacuumed", json(&vacuumed)),
+            unsound: false,
+        })
     })?;
-    let shorten = Shortener::new(&args.uri)?;
-    let mut table = Table::new([
-        ("array", Align::Left),
-        ("fragments", Align::Right),
-        ("files", Align::Right),
-        ("size", Align::Right),
-    ]);
-    let (mut rows, mut failed) = (Vec::new(), None);
-    for (uri, vacuumed) in arrays.iter().zip(done) {
-        let uri = shorten.uri(uri);
-        match vacuumed {
-            Ok(vacuumed) => {
-                table.row([
-                    uri.clone(),
-                    size::count(vacuumed.folders.len() as u64),
-                    size::count(vacuumed.files.len() as u64),
-                    size::text(vacuumed.bytes),
-                ]);
-                rows.push(json!({ "uri": uri, "vacuumed": json(&vacuumed) }));
-            }
-            Err(error) => {
-                table.row([uri.as_str(), "?", "", &error.to_string()]);
-                rows.push(json!({ "uri": uri, "error": error.to_string() }));
-                failed.get_or_insert(error);
-            }
-        }
-    }
-    match session.output.json {
-        true => session.output.write_json(&Json::Array(rows))?,
-        false => super::schema::print(&mut session.output, &table)?,
-    }
-    failed.map_or(Ok(()), |error| Err(error.into()))
+    done.or_first_error()
 }
 
 /// Vacuums.

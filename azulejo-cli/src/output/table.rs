@@ -22,6 +22,8 @@ pub enum Align {
 pub struct Table {
     names: Vec<String>,
     aligns: Vec<Align>,
+    /// Columns whose cells are not shortened, because other commands take them.
+    whole: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
@@ -37,15 +39,24 @@ pub struct Rendered {
 impl Table {
     /// A table with these columns.
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
-        let (names, aligns) = columns
+        let (names, aligns): (Vec<String>, Vec<Align>) = columns
             .into_iter()
             .map(|(name, align)| (one_line(&name.into()), align))
             .unzip();
         Self {
+            whole: vec![false; names.len()],
             names,
             aligns,
             rows: Vec::new(),
         }
+    }
+
+    /// Keeps the cells of a column whole.
+    pub fn keep_whole(mut self, name: &str) -> Self {
+        for (column, whole) in self.names.iter().zip(&mut self.whole) {
+            *whole |= column == name;
+        }
+        self
     }
 
     /// Adds a row. Control characters are shown, not obeyed: stored text may hold any.
@@ -72,7 +83,8 @@ impl Table {
                 *width = (*width).max(cell.width());
             }
         }
-        let shown = width.map_or(widths.len(), |width| fit(&mut widths, width));
+        let fixed = &self.whole;
+        let shown = width.map_or(widths.len(), |width| fit(&mut widths, fixed, width));
         let mut text = String::new();
         let (bold, plain) = if styled {
             ("\u{1b}[1m", "\u{1b}[0m")
@@ -91,7 +103,8 @@ impl Table {
         }
     }
 
-    /// The table as text with a line for each cell: where columns do not fit beside each other.
+    /// The table as text with a line for each cell that is not empty: where columns do not fit
+    /// beside each other.
     pub fn render_down(&self) -> String {
         let width = self
             .names
@@ -104,7 +117,12 @@ impl Table {
             if at > 0 {
                 text.push('\n');
             }
-            for (name, cell) in self.names.iter().zip(row) {
+            let full = self
+                .names
+                .iter()
+                .zip(row)
+                .filter(|(_, cell)| !cell.is_empty());
+            for (name, cell) in full {
                 let padding = width - name.width();
                 // Writing to a string cannot fail.
                 let _ = write!(text, "{name}{:padding$}  {cell}", "");
@@ -133,14 +151,16 @@ impl Table {
 }
 
 /// Shrinks widths to fit; returns how many columns stay.
-fn fit(widths: &mut [usize], width: usize) -> usize {
+fn fit(widths: &mut [usize], fixed: &[bool], width: usize) -> usize {
     let total =
         |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
     let mut shown = widths.len();
     // Take from the widest columns what there is too much, down to a fair width.
     while total(&widths[..shown]) > width {
         let excess = total(&widths[..shown]) - width;
-        let widest = widths[..shown].iter().copied().max().unwrap_or(0);
+        let free = widths[..shown].iter().zip(fixed);
+        let free = free.filter(|(_, fixed)| !**fixed);
+        let widest = free.map(|(width, _)| *width).max().unwrap_or(0);
         if widest <= FAIR_WIDTH {
             if shown == 1 {
                 break;
@@ -148,8 +168,8 @@ fn fit(widths: &mut [usize], width: usize) -> usize {
             shown -= 1;
             continue;
         }
-        for column in &mut widths[..shown] {
-            if *column == widest {
+        for (column, fixed) in widths[..shown].iter_mut().zip(fixed) {
+            if *column == widest && !fixed {
                 *column = widest.saturating_sub(excess).max(FAIR_WIDTH);
                 break;
             }

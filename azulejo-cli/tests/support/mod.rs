@@ -36,8 +36,14 @@ impl Bench {
     }
 
     pub fn run(&self, words: &[&str]) -> Said {
+        self.run_in(&[], words)
+    }
+
+    /// Runs with variables in the environment.
+    pub fn run_in(&self, variables: &[(&str, &str)], words: &[&str]) -> Said {
         let mut command = Command::cargo_bin("azulejo").unwrap();
         let command = command.args(words).env("NO_COLOR", "1");
+        let command = command.envs(variables.iter().copied());
         let output = command.current_dir(self.path()).output().unwrap();
         Said {
             code: output.status.code(),
