@@ -81,7 +81,8 @@ fn set_raw(condition: &mut Condition, raw: bool) {
     match condition {
         Condition::Compare { field, .. }
         | Condition::IsNull { field, .. }
-        | Condition::In { field, .. } => {
+        | Condition::In { field, .. }
+        | Condition::Match { field, .. } => {
             *field = FieldRef {
                 name: std::mem::take(&mut field.name),
                 raw,

@@ -144,6 +144,16 @@ impl<B: AsRef<[u8]>> FromIterator<B> for ValueSet {
     }
 }
 
+/// A form of values that comparisons do not say.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A real that is not a number.
+    Nan,
+    /// Text of this pattern: `%` stands for any characters, `_` for one; a backslash takes the
+    /// character behind it as it is.
+    Like(Vec<u8>),
+}
+
 /// A condition that each cell meets or not. Delete commits store the cells to keep: see
 /// [`Delete`](crate::commit::Delete).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -177,6 +187,16 @@ pub enum Condition {
         negated: bool,
         /// The set.
         values: ValueSet,
+    },
+    /// Whether a field's value has a form (or not, if `negated`). No stored condition can ask for
+    /// it: see [`Condition::unstorable`].
+    Match {
+        /// The field.
+        field: FieldRef,
+        /// Asks for values of another form.
+        negated: bool,
+        /// The form.
+        form: Form,
     },
     /// All of these hold.
     And(Vec<Condition>),
@@ -284,6 +304,15 @@ impl Condition {
                 negated: negated != negate,
                 values,
             },
+            Self::Match {
+                field,
+                negated,
+                form,
+            } => Self::Match {
+                field,
+                negated: negated != negate,
+                form,
+            },
             Self::And(children) => {
                 let children = children
                     .into_iter()
@@ -319,7 +348,8 @@ impl Condition {
             match condition {
                 Self::Compare { field, .. }
                 | Self::IsNull { field, .. }
-                | Self::In { field, .. } => {
+                | Self::In { field, .. }
+                | Self::Match { field, .. } => {
                     field.raw = true;
                 }
                 Self::And(children) | Self::Or(children) => todo.extend(children),
@@ -337,7 +367,8 @@ impl Condition {
             match condition {
                 Self::Compare { field, .. }
                 | Self::IsNull { field, .. }
-                | Self::In { field, .. } => {
+                | Self::In { field, .. }
+                | Self::Match { field, .. } => {
                     fields.push(field);
                 }
                 Self::And(children) | Self::Or(children) => todo.extend(children.iter().rev()),
@@ -345,6 +376,17 @@ impl Condition {
             }
         }
         fields
+    }
+
+    /// The first field that is tested in a way which has no stored form.
+    #[must_use]
+    pub fn unstorable(&self) -> Option<&FieldRef> {
+        match self {
+            Self::Match { field, .. } => Some(field),
+            Self::And(children) | Self::Or(children) => children.iter().find_map(Self::unstorable),
+            Self::Not(child) => child.unstorable(),
+            Self::Compare { .. } | Self::IsNull { .. } | Self::In { .. } => None,
+        }
     }
 
     /// Decodes the stored form, all of `bytes`.
@@ -429,7 +471,8 @@ impl Condition {
         }
     }
 
-    /// Encodes the stored form.
+    /// Encodes the stored form. What is [unstorable](Self::unstorable) gets an operator that every
+    /// reader refuses.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = ByteWriter::new();
@@ -458,6 +501,7 @@ impl Condition {
                 w.u64(8 * values.offsets.len() as u64);
                 w.u64s(&values.offsets);
             }
+            Self::Match { field, .. } => write_leaf(w, UNKNOWN, field, &[]),
             Self::And(children) => write_children(w, AND, children),
             Self::Or(children) => write_children(w, OR, children),
             Self::Not(child) => write_children(w, NOT, std::slice::from_ref(child)),
@@ -484,6 +528,7 @@ const OR: u8 = 1;
 const NOT: u8 = 2;
 const IN: u8 = 6;
 const NOT_IN: u8 = 7;
+const UNKNOWN: u8 = 252;
 
 fn read_set(r: &mut ByteReader<'_>, data: Vec<u8>) -> Result<ValueSet> {
     let len = r.u64("condition offsets length")?;

@@ -11,14 +11,16 @@
 
 mod bind;
 mod evaluate;
+mod like;
 mod literal;
 mod parse;
 mod prune;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod token;
 
-pub use azulejo_format::condition::{Comparison, Condition, FieldRef, ValueSet};
+pub use azulejo_format::condition::{Comparison, Condition, FieldRef, Form, ValueSet};
 pub use bind::EnumerationLookup;
 pub use parse::format;
 pub(crate) use parse::parse;

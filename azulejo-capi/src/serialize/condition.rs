@@ -61,6 +61,9 @@ fn write_node(from: &Condition, mut to: a_s_t_node::Builder<'_>) -> Result<()> {
                 write_node(child, list.reborrow().get(index))?;
             }
         }
+        Condition::Match { .. } => {
+            return Err("Cannot serialize a test of a value's form".into());
+        }
         Condition::Not(_) => return Err("Cannot serialize a negation".into()),
     }
     Ok(())

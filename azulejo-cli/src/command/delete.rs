@@ -141,7 +141,8 @@ fn fields(condition: &Condition, names: &mut BTreeSet<String>) {
     match condition {
         Condition::Compare { field, .. }
         | Condition::In { field, .. }
-        | Condition::IsNull { field, .. } => {
+        | Condition::IsNull { field, .. }
+        | Condition::Match { field, .. } => {
             names.insert(field.name.clone());
         }
         Condition::And(children) | Condition::Or(children) => {

@@ -136,7 +136,8 @@ fn plain(condition: &mut Condition, schema: &ArraySchema) {
     match condition {
         Condition::Compare { field, .. }
         | Condition::In { field, .. }
-        | Condition::IsNull { field, .. } => {
+        | Condition::IsNull { field, .. }
+        | Condition::Match { field, .. } => {
             let mut attributes = schema.attributes.iter();
             field.raw = attributes.any(|a| a.name == field.name && a.enumeration.is_some());
         }

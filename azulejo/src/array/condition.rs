@@ -10,8 +10,11 @@ impl Snapshot {
     /// Reads a condition on this array's cells from text, such as `a > 3 and b in ("x", "y") and c
     /// is null`. Enumerations are read if it compares labels.
     ///
-    /// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`;
-    ///   `is null`, `is not null`.
+    /// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `between 1 and
+    ///   3`, `is null`, `is nan`, `like 'a%'`, where `not` may stand before `in`, `between` and
+    ///   `like` and behind `is`.
+    /// - Patterns of `like`: `%` for any characters, `_` for one; `\%` and `\_` for themselves, or
+    ///   another mark, as in `like '5!%' escape '!'`.
     /// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then
     ///   `and`. Keywords in any case.
     /// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with
@@ -19,7 +22,13 @@ impl Snapshot {
     ///   enumerated attribute instead of its label.
     /// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in
     ///   single or double quotes, with `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote
-    ///   standing for one; dates and times as strings (`'2020-01-31'`).
+    ///   standing for one.
+    /// - Dates and times: `2020-01`, `2020-01-31`, `2020-01-31T12:30:00.25Z`, `12:30`, in quotes or
+    ///   not, and four digits for a year; each is all of what it names (`t <= 2020-01` has the whole
+    ///   month). `@18262` is a number of ticks.
+    ///
+    /// [Deletes](crate::array::ArrayHandle::delete_cells) store comparisons: those with `is nan`,
+    /// and with patterns that are more than a beginning, are refused.
     ///
     /// ```
     /// # use azulejo::format::{ArraySchema, Datatype};

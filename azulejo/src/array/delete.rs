@@ -142,6 +142,13 @@ fn stored_condition(
         )));
     }
     BoundCondition::bind_negated(condition, schema, lookup)?;
+    if let Some(field) = condition.unstorable() {
+        return Err(Error::InvalidArgument(format!(
+            "{uri}: a delete stores comparisons only, which cannot say `is nan` or `like` with marks before the end \
+             ({:?}); compare it with values",
+            field.name
+        )));
+    }
     // Negations at the leaves: a label that is not there is told apart from its negation.
     let mut stored = condition.clone().pushed_down();
     replace_labels(&mut stored, schema, lookup)?;
@@ -195,7 +202,7 @@ fn replace_labels(
                 .try_for_each(|child| replace_labels(child, schema, enumerations))?;
         }
         Condition::Not(child) => replace_labels(child, schema, enumerations)?,
-        Condition::IsNull { .. } => {}
+        Condition::IsNull { .. } | Condition::Match { .. } => {}
     }
     Ok(())
 }
@@ -238,6 +245,6 @@ fn spell_out_nulls(condition: &mut Condition, uri: &str, schema: &ArraySchema) -
             .iter_mut()
             .try_for_each(|child| spell_out_nulls(child, uri, schema)),
         Condition::Not(child) => spell_out_nulls(child, uri, schema),
-        Condition::Compare { .. } | Condition::In { .. } => Ok(()),
+        Condition::Compare { .. } | Condition::In { .. } | Condition::Match { .. } => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! From a condition tree to one that fits a schema: names resolved, labels as indices, no
 //! negations.
 
-use super::{Comparison, Condition, FieldRef};
+use super::like::{Pattern, successor};
+use super::{Comparison, Condition, FieldRef, Form};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
 use azulejo_format::schema::Enumeration;
@@ -74,6 +75,20 @@ pub(super) enum Test {
         op: Comparison,
         /// The string.
         value: Vec<u8>,
+    },
+    /// Is a real not a number?
+    Nan {
+        /// How the real lies in memory.
+        physical: Physical,
+        /// Whether numbers are asked for.
+        negated: bool,
+    },
+    /// Does text have a pattern?
+    Like {
+        /// The pattern.
+        pattern: Pattern,
+        /// Whether other text is asked for.
+        negated: bool,
     },
     /// Looks a cell's bytes up in a set.
     Set {
@@ -348,13 +363,14 @@ impl Node {
             Self::Constant(_) => 0,
             Self::Leaf(leaf) => match &leaf.test {
                 Test::Null | Test::NotNull => 1,
-                Test::Number { .. } => 2,
+                Test::Number { .. } | Test::Nan { .. } => 2,
                 Test::Set {
                     members: SetMembers::Few { .. },
                     ..
                 } => 3,
                 Test::Bytes { .. } => 8,
                 Test::Set { .. } => 10,
+                Test::Like { .. } => 20,
             },
             Self::And(children) | Self::Or(children) => children.iter().map(Self::cost).sum(),
         }
@@ -390,6 +406,11 @@ impl<'a> Binder<'a> {
                 negated,
                 values,
             } => self.set(field, values, negated != &negate),
+            Condition::Match {
+                field,
+                negated,
+                form,
+            } => self.form(field, form, negated != &negate),
         }
     }
 
@@ -507,6 +528,47 @@ impl<'a> Binder<'a> {
                 total: false,
             },
         ))
+    }
+
+    fn form(&mut self, field: &FieldRef, form: &Form, negated: bool) -> Result<Node> {
+        let target = self.target(field)?;
+        let enumerated = target.enumeration.is_some() && !field.raw;
+        match form {
+            Form::Nan => {
+                if enumerated || !target.datatype.is_real() {
+                    return Err(Error::SchemaMismatch(format!(
+                        "{} ({}) holds no reals, which alone can be NaN",
+                        field.name, target.datatype
+                    )));
+                }
+                check_comparable(field, &target)?;
+                let physical = target.datatype.physical();
+                Ok(self.leaf(field, &target, Test::Nan { physical, negated }))
+            }
+            Form::Like(pattern) => {
+                if enumerated || !is_text(target.datatype) {
+                    return Err(Error::SchemaMismatch(format!(
+                        "{} ({}) holds no text, which alone can be `like` a pattern",
+                        field.name, target.datatype
+                    )));
+                }
+                let pattern = Pattern::parse(pattern, target.datatype, target.cell_val_num);
+                let prefix = pattern.prefix();
+                let like = self.leaf(field, &target, Test::Like { pattern, negated });
+                // One fixed-length CHAR has no order as text.
+                let ordered = target.cell_val_num.is_var() || target.datatype != Datatype::Char;
+                if negated || prefix.is_empty() || !ordered {
+                    return Ok(like);
+                }
+                // Bounds that tiles can be passed over by.
+                let mut all = vec![self.compare(field, Comparison::Ge, &prefix)?];
+                if let Some(end) = successor(&prefix) {
+                    all.push(self.compare(field, Comparison::Lt, &end)?);
+                }
+                all.push(like);
+                Ok(Node::all(all))
+            }
+        }
     }
 
     fn set(&mut self, field: &FieldRef, values: &ValueSet, negated: bool) -> Result<Node> {

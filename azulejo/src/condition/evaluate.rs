@@ -99,6 +99,20 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
             keep_valid(view, mask);
             compare_bytes(*op, value, view, mask);
         }
+        Test::Nan { physical, negated } => {
+            if view.offsets.is_some() || view.cell_size != physical.size() {
+                return Err(unfit());
+            }
+            match physical {
+                Physical::F32 => keep_numbers::<f32>(view, mask, |c| c.is_nan() != *negated),
+                _ => keep_numbers::<f64>(view, mask, |c| c.is_nan() != *negated),
+            }
+            keep_valid(view, mask);
+        }
+        Test::Like { pattern, negated } => {
+            keep_valid(view, mask);
+            keep_cells(view, mask, |cell| pattern.matches(cell) != *negated);
+        }
         Test::Set {
             members, negated, ..
         } => {

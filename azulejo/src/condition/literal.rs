@@ -12,6 +12,10 @@ pub(super) enum Literal {
     Number(String),
     /// A quoted string, unescaped: any bytes.
     Text(Vec<u8>),
+    /// A date or time without quotes, as written.
+    Time(String),
+    /// `@18262`: ticks of a date or time, their digits as written.
+    Ticks(String),
     /// `true` or `false`.
     Bool(bool),
     /// `null`.
@@ -19,6 +23,16 @@ pub(super) enum Literal {
 }
 
 impl Literal {
+    /// The last tick of the period that a date names; `None` for what is one value.
+    pub fn period_end(&self, datatype: Datatype) -> Option<i64> {
+        match self {
+            Self::Text(text) => period_end(std::str::from_utf8(text).ok()?, datatype),
+            Self::Time(text) => period_end(text, datatype),
+            Self::Number(text) if is_year(text) => period_end(text, datatype),
+            _ => None,
+        }
+    }
+
     /// The value as bytes of a type: one cell, or a string. The error says what does not fit.
     pub fn to_bytes(
         &self,
@@ -27,7 +41,23 @@ impl Literal {
     ) -> Result<Vec<u8>, String> {
         let text_type =
             datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char);
+        let of_time = datatype.is_datetime() || datatype.is_time();
         match self {
+            Self::Time(text) if of_time => Ok(parse_ticks(text, datatype)?.to_le_bytes().to_vec()),
+            Self::Time(text) if text_type => Err(format!(
+                "{text} is a date or time, but the type is {datatype}: write it in quotes"
+            )),
+            Self::Time(text) => Err(format!(
+                "{text} is a date or time, but the type is {datatype}"
+            )),
+            Self::Ticks(digits) if of_time => number(digits, datatype),
+            Self::Ticks(digits) => Err(format!(
+                "@{digits} is a number of ticks, but the type is {datatype}"
+            )),
+            // As everywhere: four digits are a year.
+            Self::Number(text) if datatype.is_datetime() && is_year(text) => {
+                Ok(parse_ticks(text, datatype)?.to_le_bytes().to_vec())
+            }
             Self::Null => {
                 Err("null is neither less nor greater than a value: use `is null`".into())
             }
@@ -54,32 +84,66 @@ impl Literal {
     }
 }
 
-/// The last tick of the year, month or day that a text names; `None` for what names an instant.
-pub(super) fn period_end(text: &[u8], datatype: Datatype) -> Option<i64> {
+fn is_year(text: &str) -> bool {
+    text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The last tick of what a text names: a year, a month, a day, an hour, a minute, a second or a
+/// part of one. `None` for a single tick.
+fn period_end(text: &str, datatype: Datatype) -> Option<i64> {
     if !datatype.is_datetime() {
         return None;
     }
-    let text = std::str::from_utf8(text).ok()?.trim();
-    let parts: Vec<&str> = text.split('-').collect();
+    let text = text.trim();
+    let ticks = |text: &str| parse_ticks(text, datatype).ok();
+    let first = ticks(text)?;
+    let (date, clock) = match text.split_once(['T', 't', ' ']) {
+        Some((date, clock)) => (date, Some(clock)),
+        None => (text, None),
+    };
+    let parts: Vec<&str> = date.split('-').collect();
     let number = |part: &str, digits: usize| -> Option<u32> {
         let plain = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
         plain.then(|| part.parse().ok())?
     };
-    let ticks = |text: &str| parse_ticks(text, datatype).ok();
-    let next = match *parts {
-        [year] => ticks(&format!("{:04}", number(year, 4)? + 1))?,
-        [year, month] => match (number(year, 4)?, number(month, 2)?) {
+    let next = match (&*parts, clock) {
+        ([year], None) => ticks(&format!("{:04}", number(year, 4)? + 1))?,
+        ([year, month], None) => match (number(year, 4)?, number(month, 2)?) {
             (year, 12) => ticks(&format!("{:04}-01", year + 1))?,
             (year, month) => ticks(&format!("{year:04}-{:02}", month + 1))?,
         },
-        [year, month, day] => {
+        ([year, month, day], clock) => {
             number(year, 4).and(number(month, 2)).and(number(day, 2))?;
-            let length = ticks("1970-01-02")?.checked_sub(ticks("1970-01-01")?)?;
-            ticks(text)?.checked_add(length)?
+            let unit = match clock {
+                None => "1970-01-02".to_owned(),
+                Some(clock) => after_one(clock)?,
+            };
+            let length = ticks(&unit)?.checked_sub(ticks("1970-01-01")?)?;
+            first.checked_add(length)?
         }
         _ => return None,
     };
-    next.checked_sub(1)
+    next.checked_sub(1).filter(|last| *last > first)
+}
+
+/// The first day at one unit of what a time of day is written in.
+fn after_one(clock: &str) -> Option<String> {
+    let clock = clock.trim_end_matches(['Z', 'z']);
+    // A zone behind the time, if there is one.
+    let clock = clock.split(['+', '-']).next()?;
+    let parts: Vec<&str> = clock.split(':').collect();
+    Some(match *parts {
+        [_] => "1970-01-01T01:00".to_owned(),
+        [_, _] => "1970-01-01T00:01".to_owned(),
+        [_, _, seconds] => match seconds.split_once('.') {
+            None => "1970-01-01T00:00:01".to_owned(),
+            Some((_, fraction)) => {
+                let digits = fraction.len().checked_sub(1)?;
+                format!("1970-01-01T00:00:00.{}1", "0".repeat(digits))
+            }
+        },
+        _ => return None,
+    })
 }
 
 /// A string for fixed-length cells ends in zero bytes, as the writers of fixed-length strings do.

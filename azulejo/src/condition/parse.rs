@@ -1,8 +1,10 @@
 //! Conditions as text.
 
 use super::bind::unknown_field;
-use super::literal::{Literal, literal, period_end, quoted};
-use super::{Comparison, Condition, EnumerationLookup, FieldRef};
+use super::like::{Pattern, successor};
+use super::literal::{Literal, literal, quoted};
+use super::token::{Token, is_keyword, is_word, syntax_error, tokenize};
+use super::{Comparison, Condition, EnumerationLookup, FieldRef, Form, bind};
 use crate::error::{Error, Result};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
@@ -30,206 +32,6 @@ pub(crate) fn parse(
         Token::End => Ok(condition),
         _ => Err(parser.unexpected("`and`, `or` or the end")),
     }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Token {
-    /// A word: a name or a keyword.
-    Word(String),
-    /// A name in backticks.
-    Name(String),
-    Literal(Literal),
-    Compare(Comparison),
-    And,
-    Or,
-    Not,
-    Open,
-    Close,
-    Comma,
-    End,
-}
-
-fn syntax_error(text: &str, at: usize, what: &str) -> Error {
-    let column = text.get(..at).map_or(0, |before| before.chars().count());
-    Error::InvalidArgument(format!(
-        "{what}, at character {}:\n  {text}\n  {:column$}^",
-        column + 1,
-        ""
-    ))
-}
-
-/// The tokens with where they begin; the last is [`Token::End`].
-fn tokenize(text: &str) -> Result<Vec<(usize, Token)>> {
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let rest = &text[at..];
-        if c.is_whitespace() {
-            at += c.len_utf8();
-            continue;
-        }
-        const SYMBOLS: [(&str, Token); 16] = [
-            ("==", Token::Compare(Comparison::Eq)),
-            ("!=", Token::Compare(Comparison::Ne)),
-            ("<>", Token::Compare(Comparison::Ne)),
-            ("<=", Token::Compare(Comparison::Le)),
-            (">=", Token::Compare(Comparison::Ge)),
-            ("&&", Token::And),
-            ("||", Token::Or),
-            ("=", Token::Compare(Comparison::Eq)),
-            ("<", Token::Compare(Comparison::Lt)),
-            (">", Token::Compare(Comparison::Gt)),
-            ("!", Token::Not),
-            ("(", Token::Open),
-            ("[", Token::Open),
-            (")", Token::Close),
-            ("]", Token::Close),
-            (",", Token::Comma),
-        ];
-        let (len, token) =
-            if let Some((symbol, token)) = SYMBOLS.into_iter().find(|(s, _)| rest.starts_with(s)) {
-                (symbol.len(), token)
-            } else if let '"' | '\'' | '`' = c {
-                let (len, bytes) = string(text, at, c)?;
-                match c {
-                    '`' => match String::from_utf8(bytes) {
-                        Ok(name) => (len, Token::Name(name)),
-                        Err(_) => return Err(syntax_error(text, at, "this name is not UTF-8")),
-                    },
-                    _ => (len, Token::Literal(Literal::Text(bytes))),
-                }
-            } else if let Some(len) = number_len(rest) {
-                (
-                    len,
-                    Token::Literal(Literal::Number(rest[..len].replace('_', ""))),
-                )
-            } else {
-                let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-                if len == 0 {
-                    return Err(syntax_error(text, at, &format!("{c:?} means nothing here")));
-                }
-                (len, word(&rest[..len]))
-            };
-        tokens.push((at, token));
-        at += len;
-    }
-    tokens.push((text.len(), Token::End));
-    Ok(tokens)
-}
-
-fn word(word: &str) -> Token {
-    match word.to_ascii_lowercase().as_str() {
-        "and" => Token::And,
-        "or" => Token::Or,
-        "not" => Token::Not,
-        "true" => Token::Literal(Literal::Bool(true)),
-        "false" => Token::Literal(Literal::Bool(false)),
-        "null" | "none" => Token::Literal(Literal::Null),
-        "nan" | "inf" | "infinity" => Token::Literal(Literal::Number(word.into())),
-        _ => Token::Word(word.into()),
-    }
-}
-
-/// Words that stand for something other than a field.
-fn is_keyword(name: &str) -> bool {
-    let keyword = ["in", "is", "raw"]
-        .iter()
-        .any(|k| name.eq_ignore_ascii_case(k));
-    keyword || !matches!(word(name), Token::Word(_))
-}
-
-/// The length of a number at the front of a text, if there is one.
-fn number_len(text: &str) -> Option<usize> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let sign = text.len() - unsigned.len();
-    let word_len = unsigned
-        .find(|c: char| !is_word(c))
-        .unwrap_or(unsigned.len());
-    let head = &unsigned[..word_len];
-    if sign == 1
-        && ["inf", "infinity", "nan"]
-            .iter()
-            .any(|w| head.eq_ignore_ascii_case(w))
-    {
-        return Some(sign + word_len);
-    }
-    let mut chars = head.chars();
-    let starts = match chars.next() {
-        Some('.') => chars.next().is_some_and(|c| c.is_ascii_digit()),
-        first => first.is_some_and(|c| c.is_ascii_digit()),
-    };
-    if !starts {
-        return None;
-    }
-    // The sign of an exponent is no part of a word.
-    let hexadecimal = head.starts_with("0x") || head.starts_with("0X");
-    if !hexadecimal && head.ends_with(['e', 'E']) && unsigned[word_len..].starts_with(['-', '+']) {
-        let digits = &unsigned[word_len + 1..];
-        let more = digits
-            .find(|c: char| !c.is_ascii_digit() && c != '_')
-            .unwrap_or(digits.len());
-        return Some(sign + word_len + 1 + more);
-    }
-    Some(sign + word_len)
-}
-
-/// The length of a quoted string with its quotes, and what it says.
-fn string(text: &str, at: usize, quote: char) -> Result<(usize, Vec<u8>)> {
-    let mut bytes = Vec::new();
-    let mut chars = text[at..].char_indices().skip(1).peekable();
-    while let Some((i, c)) = chars.next() {
-        if c == quote {
-            if chars.next_if(|(_, c)| *c == quote).is_some() {
-                push(&mut bytes, c);
-                continue;
-            }
-            return Ok((i + 1, bytes));
-        }
-        if c != '\\' {
-            push(&mut bytes, c);
-            continue;
-        }
-        let wrong = || {
-            syntax_error(
-                text,
-                at + i,
-                "this is no escape: there are \\n \\r \\t \\0 \\\\ \\' \\\" \\xFF \\u{1F600}",
-            )
-        };
-        match chars.next().map(|(_, c)| c) {
-            Some('n') => push(&mut bytes, '\n'),
-            Some('r') => push(&mut bytes, '\r'),
-            Some('t') => push(&mut bytes, '\t'),
-            Some('0') => push(&mut bytes, '\0'),
-            Some(c @ ('\\' | '\'' | '"' | '`')) => push(&mut bytes, c),
-            Some('x') => {
-                let mut digit = || chars.next().and_then(|(_, c)| c.to_digit(16));
-                let (Some(high), Some(low)) = (digit(), digit()) else {
-                    return Err(wrong());
-                };
-                let byte = u8::try_from(high * 16 + low).map_err(|_| wrong())?;
-                bytes.push(byte);
-            }
-            Some('u') => {
-                let open = chars.next().is_some_and(|(_, c)| c == '{');
-                let digits: String = chars
-                    .by_ref()
-                    .map(|(_, c)| c)
-                    .take_while(|c| *c != '}')
-                    .collect();
-                let code = u32::from_str_radix(&digits, 16)
-                    .ok()
-                    .filter(|_| open && digits.len() <= 6);
-                push(&mut bytes, code.and_then(char::from_u32).ok_or_else(wrong)?);
-            }
-            _ => return Err(wrong()),
-        }
-    }
-    Err(syntax_error(text, at, "this quote is not closed"))
-}
-
-fn push(bytes: &mut Vec<u8>, c: char) {
-    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
 /// What literals are compared with a field: the field's own type or that of its labels.
@@ -381,10 +183,18 @@ impl Parser<'_> {
         if self.eat_keyword("is") {
             let negated = self.eat(&Token::Not);
             let nan = matches!(self.peek(), Token::Literal(Literal::Number(text)) if text.eq_ignore_ascii_case("nan"));
-            // No comparison holds for NaN, so that it can be left out, and not asked for.
+            // No comparison holds for NaN: a test that deletes can store.
             if nan && negated && operand.datatype.is_real() {
                 let (at, _) = self.value()?;
                 return self.compare(operand, Comparison::Le, &Literal::Number("inf".into()), at);
+            }
+            if nan && operand.datatype.is_real() {
+                self.next += 1;
+                return Ok(Condition::Match {
+                    field: operand.field,
+                    negated: false,
+                    form: Form::Nan,
+                });
             }
             if !self.eat(&Token::Literal(Literal::Null)) {
                 return Err(self.unexpected(if negated {
@@ -405,10 +215,17 @@ impl Parser<'_> {
         if self.eat_keyword("between") {
             return self.between(operand, negated);
         }
+        if self.eat_keyword("like") {
+            let like = self.like(operand)?;
+            return Ok(match negated {
+                true => Condition::Not(Box::new(like)),
+                false => like,
+            });
+        }
         Err(self.unexpected(if negated {
-            "`in`"
+            "`in`, `between` or `like`"
         } else {
-            "a comparison, `in`, `not in` or `is`"
+            "a comparison, `in`, `between`, `like` or `is`, perhaps with `not`"
         }))
     }
 
@@ -436,10 +253,7 @@ impl Parser<'_> {
             };
         }
         let bytes = self.bytes(&operand, value, at)?;
-        let last = match value {
-            Literal::Text(text) => period_end(text, operand.datatype),
-            _ => None,
-        };
+        let last = value.period_end(operand.datatype);
         let last = last.map_or_else(|| bytes.clone(), |tick| tick.to_le_bytes().to_vec());
         let compare = |op, value: &Vec<u8>| Condition::Compare {
             field: operand.field.clone(),
@@ -482,6 +296,73 @@ impl Parser<'_> {
         })
     }
 
+    /// `like 'a%'`, perhaps with `escape '!'`: a comparison where that says the same, so that it can
+    /// be stored and tiles passed over.
+    fn like(&mut self, operand: Operand) -> Result<Condition> {
+        let (at, value) = self.value()?;
+        let Literal::Text(mut pattern) = value else {
+            return Err(self.error(at, "a pattern stands in quotes"));
+        };
+        if self.eat_keyword("escape") {
+            let (at, mark) = self.value()?;
+            let Literal::Text(mark) = mark else {
+                return Err(self.error(at, "the mark that escapes stands in quotes"));
+            };
+            let [mark] = mark[..] else {
+                return Err(self.error(at, "what escapes is one character of ASCII"));
+            };
+            pattern = with_backslashes(&pattern, mark);
+        }
+        if !bind::is_text(operand.datatype) {
+            return Err(self.error(
+                at,
+                &format!(
+                    "{}: {} is no text, which alone can be `like` a pattern",
+                    operand.field.name, operand.datatype
+                ),
+            ));
+        }
+        let parsed = Pattern::parse(&pattern, operand.datatype, operand.cell_val_num);
+        if let Some(enumeration) = self.labels(&operand.field)? {
+            let values = enumeration.values().filter(|label| parsed.matches(label));
+            return Ok(Condition::In {
+                field: operand.field,
+                negated: false,
+                values: values.collect(),
+            });
+        }
+        let compare = |op, value| Condition::Compare {
+            field: operand.field.clone(),
+            op,
+            value,
+        };
+        // One fixed-length CHAR compares as a number.
+        let ordered = operand.cell_val_num.is_var() || operand.datatype != Datatype::Char;
+        if let Some(text) = parsed.plain().filter(|_| ordered) {
+            let text = Literal::Text(text);
+            return Ok(compare(Comparison::Eq, self.bytes(&operand, &text, at)?));
+        }
+        if let Some(prefix) = parsed.only_prefix().filter(|_| ordered) {
+            let end = successor(&prefix);
+            let mut all = vec![compare(Comparison::Ge, prefix)];
+            all.extend(end.map(|end| compare(Comparison::Lt, end)));
+            return Ok(Condition::And(all));
+        }
+        Ok(Condition::Match {
+            field: operand.field,
+            negated: false,
+            form: Form::Like(pattern),
+        })
+    }
+
+    /// The labels that values of a field are, where it is enumerated.
+    fn labels(&self, field: &FieldRef) -> Result<Option<Arc<Enumeration>>> {
+        let mut attributes = self.schema.attributes.iter();
+        let attribute = attributes.find(|a| a.name == field.name && !field.raw);
+        let name = attribute.and_then(|a| a.enumeration.as_deref());
+        name.map(self.enumerations).transpose()
+    }
+
     fn bytes(&self, operand: &Operand, value: &Literal, at: usize) -> Result<Vec<u8>> {
         let bytes = value.to_bytes(operand.datatype, operand.cell_val_num);
         bytes.map_err(|what| self.error(at, &format!("{}: {what}", operand.field.name)))
@@ -492,6 +373,8 @@ impl Parser<'_> {
             return Err(self.unexpected("a list in parentheses"));
         }
         let mut values = Vec::new();
+        // Values that stand for more than one instant.
+        let mut periods = false;
         while !self.eat(&Token::Close) {
             if !values.is_empty() && !self.eat(&Token::Comma) {
                 return Err(self.unexpected("a comma or a closing parenthesis"));
@@ -500,8 +383,24 @@ impl Parser<'_> {
                 break;
             }
             let (at, value) = self.value()?;
-            values.push(self.bytes(&operand, &value, at)?);
+            periods |= value.period_end(operand.datatype).is_some();
+            values.push((at, value));
         }
+        if periods {
+            let each = values.iter().map(|(at, value)| match negated {
+                false => self.compare(operand.clone(), Comparison::Eq, value, *at),
+                true => self.compare(operand.clone(), Comparison::Ne, value, *at),
+            });
+            let each = each.collect::<Result<Vec<_>>>()?;
+            return Ok(match negated {
+                false => Condition::Or(each),
+                true => Condition::And(each),
+            });
+        }
+        let values = values
+            .iter()
+            .map(|(at, value)| self.bytes(&operand, value, *at))
+            .collect::<Result<Vec<_>>>()?;
         Ok(Condition::In {
             field: operand.field,
             negated,
@@ -518,7 +417,7 @@ impl Parser<'_> {
             }
             Token::Word(word) => Err(self.error(
                 at,
-                &format!("{word} is not a value: strings and dates stand in quotes"),
+                &format!("{word} is not a value: strings stand in quotes"),
             )),
             _ => Err(self.unexpected("a value")),
         }
@@ -555,6 +454,23 @@ impl Parser<'_> {
         self.next += 1;
         Ok(name)
     }
+}
+
+/// A pattern whose marks are escaped by backslashes instead of another character.
+fn with_backslashes(pattern: &[u8], mark: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(pattern.len());
+    let mut bytes = pattern.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            _ if byte == mark => {
+                out.push(b'\\');
+                out.push(bytes.next().unwrap_or(mark));
+            }
+            b'\\' => out.extend(b"\\\\"),
+            byte => out.push(byte),
+        }
+    }
+    out
 }
 
 /// `3 < a` is `a > 3`.
@@ -655,6 +571,21 @@ fn write(
             let not = if *negated { "not " } else { "" };
             out.push_str(&format!("{} {not}in ({})", name(field), values.join(", ")));
         }
+        Condition::Match {
+            field,
+            negated,
+            form,
+        } => {
+            shape(schema, field, enumerations)?;
+            let not = if *negated { "not " } else { "" };
+            match form {
+                Form::Nan => out.push_str(&format!("{} is {not}nan", name(field))),
+                Form::Like(pattern) => {
+                    let pattern = quoted(pattern, '"');
+                    out.push_str(&format!("{} {not}like {pattern}", name(field)));
+                }
+            }
+        }
         Condition::And(children) if children.is_empty() => out.push_str("true"),
         Condition::Or(children) if children.is_empty() => out.push_str("false"),
         Condition::And(children) | Condition::Or(children) => {
@@ -713,9 +644,4 @@ fn name(field: &FieldRef) -> String {
     } else {
         name
     }
-}
-
-/// What words are made of.
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '.'
 }

@@ -112,6 +112,15 @@ fn prune_leaf(leaf: &Leaf, stats: &TileFieldStats<'_>) -> Tri {
         } => {
             dispatch!(*physical, T => prune_number::<T>(*op, value, stats))
         }
+        // Bounds that are known say that no cell is NaN.
+        Test::Nan { physical, negated } => {
+            match dispatch!(*physical, T => bounds::<T>(stats).is_some()) {
+                true => Tri::of(*negated),
+                false => Tri::Unknown,
+            }
+        }
+        // Its beginning is compared besides.
+        Test::Like { .. } => Tri::Unknown,
         Test::Bytes { op, value } => prune_bytes(*op, value, stats),
         Test::Set {
             members,
