@@ -28,10 +28,11 @@ pub use as_tiledb::AsTiledbArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use change::{CopyArgs, CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
 pub use check::{CheckArgs, FailOn};
-pub use export::{ExportArgs, ExportFormat};
+pub use export::{ExportArgs, ExportFormat, PictureArgs, ScaleArg, Span};
 pub use group::{AddArgs, GroupArgs, GroupCommand, TypeArg};
 pub use import::{
-    CellOrderArg, FieldArgs, ImportArgs, ImportFormat, PlaceArgs, ShapeArgs, TileOrderArg,
+    CellOrderArg, FieldArgs, ImportArgs, ImportFormat, OnDuplicate, PlaceArgs, ShapeArgs,
+    TileOrderArg,
 };
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
 pub use manifest::{ManifestArgs, ManifestUseArg};
@@ -453,7 +454,7 @@ mod tests {
         };
         assert_eq!(cat.selection.cells.range, ["x=-5:-1", "x=3"]);
         assert_eq!(cat.selection.attrs.unwrap(), ["a", "b"]);
-        assert_eq!(cat.selection.order, OrderArg::Col);
+        assert_eq!(cat.selection.order, Some(OrderArg::Col));
         let context = azulejo::Context::new(azulejo::Config::default(), None).unwrap();
         let range = cat.time.range(&context, "a").unwrap();
         assert_eq!(range, TimeRange::until(1_714_607_999_999));

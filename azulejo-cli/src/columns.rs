@@ -2,6 +2,7 @@
 //! to Arrow.
 
 use crate::error::{CliError, Result};
+use crate::label_columns::{self, LabelColumn};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
@@ -18,6 +19,7 @@ pub struct Columns {
     stored: Vec<ColumnType>,
     shown: Vec<ColumnType>,
     raw: bool,
+    labels: Vec<LabelColumn>,
 }
 
 impl Columns {
@@ -32,7 +34,35 @@ impl Columns {
         } else {
             stored.clone()
         };
-        Ok(Self { stored, shown, raw })
+        Ok(Self {
+            stored,
+            shown,
+            raw,
+            labels: Vec::new(),
+        })
+    }
+
+    /// The same with the labels of the dimensions among them, each behind its dimension.
+    pub fn with_labels(mut self, array: &Array, fields: &[String]) -> Result<Self> {
+        self.labels = label_columns::of_columns(array, fields)?;
+        for label in &self.labels {
+            let (at, column) = label.place();
+            self.stored.insert(at, column.clone());
+            let shown = match self.raw {
+                true => raw_type(column),
+                false => column.clone(),
+            };
+            self.shown.insert(at, shown);
+        }
+        Ok(self)
+    }
+
+    /// A result of the array's fields with the columns that are not among these.
+    pub fn labelled(&self, set: ColumnSet) -> ColumnSet {
+        match self.labels.is_empty() {
+            true => set,
+            false => label_columns::added(&self.labels, set),
+        }
     }
 
     /// The types of the values that come out.

@@ -1,7 +1,6 @@
 //! The commands, one file each.
 
 mod agg;
-mod agg_groups;
 mod as_tiledb;
 mod cat;
 mod check;

@@ -9,12 +9,16 @@
 pub mod arrow;
 pub mod batch;
 pub mod csv;
+pub mod date_format;
 pub mod domain;
+pub mod duplicates;
 pub mod existing;
 pub mod filters;
 pub mod grid;
 pub mod infer;
 pub mod input;
+pub mod joined;
+pub mod labels;
 pub mod load;
 pub mod ndjson;
 pub mod npy_file;

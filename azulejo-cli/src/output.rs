@@ -1,10 +1,15 @@
 //! Cells in the formats that `cat` and `export` write.
 
+pub mod canvas;
 pub mod colour_map;
 pub mod csv;
+pub mod digits;
+pub mod drawing;
 pub mod npy;
+pub mod out;
 pub mod picture;
 pub mod png;
+pub mod raster;
 pub mod table;
 pub mod temp_file;
 

@@ -70,7 +70,7 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
             let mut options = ReadOptions::new()
                 .subarray(subarray)
                 .fields(fields.clone())
-                .layout(layout(array, args.order)?);
+                .layout(layout(array, args.order.unwrap_or_default())?);
             if let Some(text) = &args.cells.condition {
                 options = options.condition(array.condition(text)?);
             }
@@ -176,6 +176,21 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
             }
         } else {
             return Err(no_dimension(array, name));
+        }
+    }
+    for argument in &args.nearest {
+        let (name, text) = split_assignment(argument, "--nearest", "LABEL=VALUE")?;
+        let label = schema
+            .dimension_label(name)
+            .ok_or_else(|| no_dimension(array, name))?;
+        let found = label::nearest(array, label, text).map_err(|e| match e {
+            CliError::Usage(reason) => CliError::usage(format!("--nearest {argument}: {reason}")),
+            other => other,
+        })?;
+        let at = label.dimension as usize;
+        if let Some(slot) = ranges.get_mut(at) {
+            slot.push(found);
+            given[at] = true;
         }
     }
     let mut steps: Vec<Option<u64>> = vec![None; dimensions.len()];

@@ -42,6 +42,19 @@ impl Output {
         set.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
     }
 
+    /// The terminal's height in lines; `None` if standard output is none. `LINES` counts before
+    /// all.
+    pub fn height(&self) -> Option<usize> {
+        let set = std::env::var("LINES")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .filter(|&height| height > 0);
+        if !Self::is_terminal() {
+            return set;
+        }
+        set.or_else(|| terminal_size::terminal_size().map(|(_, height)| usize::from(height.0)))
+    }
+
     /// Whether standard output is a terminal.
     pub fn is_terminal() -> bool {
         std::io::stdout().is_terminal()

@@ -328,7 +328,7 @@ fn aggregates() {
     assert_eq!(stdout("agg azulejo/tile count --range y=0:1"), "80\n");
     assert_eq!(stdout("agg azulejo/orders max:glaze"), "cobalt\n");
     fails("agg azulejo/orders sum:town", 2, "town");
-    fails("agg azulejo/orders median:tiles", 2, "median");
+    fails("agg azulejo/orders middle:tiles", 2, "middle");
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn aggregates_of_groups() {
     );
     bench.fails("agg w mean:station --by id", 2, "no numbers");
     bench.fails("agg w count --by v:month", 2, "no dates");
-    bench.fails("agg w median:v --by id", 2, "stddev");
+    bench.fails("agg w middle:v --by id", 2, "stddev");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What `cat` takes.
 
-use super::{ColumnArgs, SelectionArgs, TimeArgs};
+use super::{ColumnArgs, PictureArgs, SelectionArgs, TimeArgs};
+use crate::output::drawing::Graphics;
 use clap::{Args, ValueEnum};
 
 /// What `cat` takes.
@@ -20,6 +21,20 @@ pub struct CatArgs {
     /// How to write them [default: table on a terminal, csv elsewhere]
     #[arg(long, value_enum)]
     pub format: Option<CatFormat>,
+    /// Draw the cells instead, as `export` makes a picture of them
+    #[arg(
+        long = "picture",
+        value_name = "HOW",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        conflicts_with = "format"
+    )]
+    pub graphics: Option<Graphics>,
+    /// What pictures look like.
+    #[command(flatten)]
+    pub picture: PictureArgs,
 }
 
 /// Formats of `cat`.

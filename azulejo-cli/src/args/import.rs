@@ -5,11 +5,14 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// What `import` takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
-    /// The file, or `-` for standard input
-    pub file: PathBuf,
+    /// The files, or `-` for standard input: paths, patterns such as 'day*.csv', URIs of object
+    /// stores and web servers
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
     /// Path or URI of the array to make
+    #[arg(required = true)]
     pub uri: String,
     /// The format, where neither the file's ending nor its first bytes name it
     #[arg(long, value_enum)]
@@ -18,8 +21,12 @@ pub struct ImportArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
     /// Add to an array that exists; labels and the current domain grow as needed
-    #[arg(long, conflicts_with_all = ["dims", "dense", "sparse", "schema", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
+    #[arg(long, conflicts_with_all = ["dims", "dense", "sparse", "schema", "label", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
     pub append: bool,
+    /// Which of rows with the same coordinates counts in an array that keeps one cell for each
+    /// [default: error]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub on_duplicate: Option<OnDuplicate>,
     /// How to add to it.
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -38,6 +45,29 @@ pub struct ImportArgs {
     /// The text.
     #[command(flatten)]
     pub text: TextArgs,
+}
+
+impl ImportArgs {
+    /// Files without any wishes.
+    pub fn of_files(files: Vec<String>) -> Self {
+        Self {
+            files,
+            uri: String::new(),
+            format: None,
+            columns: None,
+            append: false,
+            on_duplicate: None,
+            place: PlaceArgs::default(),
+            at: None,
+            dry_run: false,
+            shape: ShapeArgs::default(),
+            fields: FieldArgs::default(),
+            text: TextArgs {
+                quote: b'"',
+                ..TextArgs::default()
+            },
+        }
+    }
 }
 
 /// How to add to an array.
@@ -113,10 +143,25 @@ pub struct ShapeArgs {
     /// Order of the tiles
     #[arg(long, value_enum, value_name = "ORDER")]
     pub tile_order: Option<TileOrderArg>,
+    /// Labels of a dense array's dimension: a file with a value for each of its coordinates. The
+    /// dimension is the one of that length, unless DIM: names it
+    #[arg(long, value_name = "[DIM:]NAME=FILE")]
+    pub label: Vec<String>,
     /// A sparse array that keeps one cell for each coordinate: two rows with the same one are an
     /// error
     #[arg(long)]
     pub unique: bool,
+}
+
+/// What becomes of rows with the same coordinates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnDuplicate {
+    /// The first of them counts
+    First,
+    /// The last of them counts
+    Last,
+    /// Nothing is imported
+    Error,
 }
 
 /// Types and filters of fields.
@@ -152,7 +197,7 @@ pub struct FieldArgs {
 }
 
 /// How text is to be read.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Text")]
 pub struct TextArgs {
     /// What separates values: a character, or `tab` [default: what the first line has most of]
@@ -161,6 +206,15 @@ pub struct TextArgs {
     /// What values with delimiters in them stand in
     #[arg(long, value_name = "C", value_parser = parse_mark, default_value = "\"")]
     pub quote: u8,
+    /// What lines begin with that are comments
+    #[arg(long, value_name = "C", value_parser = parse_mark)]
+    pub comment: Option<u8>,
+    /// Lines to leave out before the header
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub skip: u64,
+    /// How dates are written besides ISO 8601, as in '%d/%m/%Y %H:%M'
+    #[arg(long, value_name = "FORMAT")]
+    pub date_format: Option<String>,
     /// The first line holds values, not names
     #[arg(long)]
     pub no_header: bool,

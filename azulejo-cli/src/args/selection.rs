@@ -11,9 +11,12 @@ pub struct CellArgs {
     /// for the colon, and several ranges of one dimension add up
     #[arg(long, value_name = "DIM=LO:HI")]
     pub range: Vec<String>,
+    /// The coordinate whose dimension label is nearest to a value
+    #[arg(long, value_name = "LABEL=VALUE", allow_hyphen_values = true)]
+    pub nearest: Vec<String>,
     /// Only the cells at the coordinates in this CSV file, or `-` for standard input: a column per
     /// dimension, named in the first line
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "step"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "nearest", "step"])]
     pub points: Option<PathBuf>,
     /// Every N-th coordinate of a dimension
     #[arg(long, value_name = "DIM=N")]
@@ -35,9 +38,9 @@ pub struct SelectionArgs {
     /// Which cells.
     #[command(flatten)]
     pub cells: CellArgs,
-    /// Order of the cells
-    #[arg(long, value_enum, default_value_t = OrderArg::Row)]
-    pub order: OrderArg,
+    /// Order of the cells [default: row; `export` of a sparse array: global]
+    #[arg(long, value_enum)]
+    pub order: Option<OrderArg>,
     /// No more than N cells
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
@@ -50,6 +53,9 @@ pub struct ColumnArgs {
     /// The dimensions as columns before the attributes (sparse arrays have them anyway)
     #[arg(long)]
     pub coords: bool,
+    /// The labels of the dimensions too, each behind its dimension
+    #[arg(long)]
+    pub labels: bool,
     /// Values as stored: ticks for datetimes, indices for enumerations, bytes for ASCII strings
     #[arg(long)]
     pub raw: bool,

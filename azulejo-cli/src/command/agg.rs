@@ -1,6 +1,10 @@
 //! `azulejo agg`: aggregates.
 
-use super::agg_groups;
+mod groups;
+mod measure;
+mod quantile;
+mod values;
+
 use super::schema::print;
 use crate::args::{AggArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};
@@ -12,14 +16,19 @@ use azulejo::Array;
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::json::{float_json, value_json};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use measure::Measure;
 use serde_json::Value as Json;
 use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
-    if !agg_groups::is_plain(&args) {
-        return agg_groups::run(session, &array, &args);
+    let measures = args.aggregates.iter().map(|text| Measure::parse(text));
+    let measures = measures.collect::<Result<Vec<_>>>()?;
+    // The engine answers from statistics where it can.
+    let plain = args.by.is_empty() && !args.skip_nan && measures.iter().all(Measure::is_plain);
+    if !plain {
+        return groups::run(session, &array, &args, &measures);
     }
     let wanted = args
         .aggregates
@@ -31,7 +40,7 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         .try_for_each(|what| makes_sense(&array, what))?;
     let cells = SelectionArgs {
         cells: args.selection,
-        order: OrderArg::Unordered,
+        order: Some(OrderArg::Unordered),
         ..SelectionArgs::default()
     };
     let selection = select(&array, &cells, Coordinates::Never)?;

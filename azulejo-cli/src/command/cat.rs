@@ -4,8 +4,10 @@ use crate::args::{CatArgs, CatFormat};
 use crate::cells::{Cells, each_batch};
 use crate::columns::Columns;
 use crate::error::{CliError, Result};
-use crate::output::BatchWriter;
+use crate::output::drawing::Graphics;
 use crate::output::table::{Align, Table};
+use crate::output::{self, BatchWriter};
+use crate::picture::Subject;
 use crate::progress::Progress;
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
@@ -18,12 +20,22 @@ use std::io::Write;
 
 /// Rows of a table unless `--limit` says otherwise.
 const TABLE_ROWS: u64 = 100;
+/// Characters across and down where nothing says how many the terminal has.
+const DRAWING: (usize, usize) = (80, 41);
 /// Rows of a table that are laid out together.
 const TABLE_PAGE: usize = 2000;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
+    if let Some(graphics) = args.graphics {
+        let subject = Subject {
+            array: &array,
+            cells: &args.selection,
+            look: &args.picture,
+        };
+        return draw(session, &subject, graphics);
+    }
     let format = args.format.unwrap_or(match session.output.json {
         true => CatFormat::Ndjson,
         false if Output::is_terminal() => CatFormat::Table,
@@ -37,13 +49,13 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
             "an Arrow stream is no sight for a terminal; redirect it: > cells.arrow",
         ));
     }
-    let coordinates = if args.columns.coords {
+    let coordinates = if args.columns.coords || args.columns.labels {
         Coordinates::Always
     } else {
         Coordinates::Sparse
     };
     let selection = select(&array, &args.selection, coordinates)?;
-    let columns = Columns::new(&array, &selection.fields, args.columns.raw)?;
+    let columns = columns(&array, &selection.fields, args)?;
     let converter = columns.converter()?;
     let schema = converter.schema();
     let cells = Cells::new(&array, &selection)?;
@@ -62,6 +74,7 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
         session.progress(selection.cell_num())
     };
     cells.for_each(&progress, |set| {
+        let set = columns.labelled(set);
         if let Some(at) = columns.not_utf8(&set) {
             let name = &columns.types()[at].name;
             return Err(CliError::Format(format!(
@@ -73,6 +86,42 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     writer.finish()
 }
 
+/// Draws cells in the terminal, as many pixels as it has room for.
+pub fn draw(session: &mut Session, subject: &Subject<'_>, graphics: Graphics) -> Result<()> {
+    let graphics = match graphics {
+        Graphics::Auto if Output::is_terminal() => {
+            Graphics::of_terminal(|name| std::env::var(name).ok())
+        }
+        Graphics::Auto => Graphics::Blocks,
+        asked => asked,
+    };
+    let (across, down) = graphics.pixels_per_character();
+    let width = session.output.width().unwrap_or(DRAWING.0);
+    // One line stays for the prompt.
+    let height = session.output.height().unwrap_or(DRAWING.1).max(2) - 1;
+    let (canvas, _) = subject.canvas(session, Some((width * across, height * down)))?;
+    let styled = session.output.has_colours();
+    let drawing = output::drawing::draw(&canvas, graphics, styled)?;
+    match graphics {
+        Graphics::Blocks | Graphics::Auto => session.output.write_all(drawing.as_bytes())?,
+        // Past the filter of escape sequences, which knows colours only.
+        Graphics::Kitty | Graphics::Sixel => {
+            session.output.flush()?;
+            std::io::stdout().write_all(drawing.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The columns that are shown.
+fn columns(array: &Array, fields: &[String], args: &CatArgs) -> Result<Columns> {
+    let columns = Columns::new(array, fields, args.columns.raw)?;
+    match args.columns.labels {
+        true => columns.with_labels(array, fields),
+        false => Ok(columns),
+    }
+}
+
 /// Cells as a table: with the coordinates, and no more rows than somebody wants to read.
 fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
     let mut args_selection = args.selection.clone();
@@ -82,13 +131,14 @@ fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
         args_selection.limit = Some(TABLE_ROWS + 1);
     }
     let selection = select(array, &args_selection, Coordinates::Always)?;
-    let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    let columns = columns(array, &selection.fields, args)?;
     let mut page = new_page(&columns);
     let mut rows = 0;
     let mut hidden = Vec::new();
     let width = session.output.width();
     let styled = session.output.has_colours();
     each_batch(array, &selection, &Progress::none(), |set| {
+        let set = columns.labelled(set);
         let mut cells = set.cell_num;
         if preview {
             cells = cells.min((TABLE_ROWS as usize).saturating_sub(rows));

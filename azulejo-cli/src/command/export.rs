@@ -1,30 +1,35 @@
 //! `azulejo export`: cells to a file.
 
-use crate::args::{ExportArgs, ExportFormat, OrderArg};
-use crate::cells::each_batch;
+mod place;
+mod salvage;
+mod zarr;
+
+use crate::args::{ExportArgs, ExportFormat, OrderArg, SelectionArgs};
+use crate::cells::{Cells, each_batch};
 use crate::columns::Columns;
 use crate::error::{CliError, Result};
 use crate::output::BatchWriter;
-use crate::output::colour_map::ColourMap;
 use crate::output::npy::NpyWriter;
-use crate::output::picture::{Colour, Scale};
+use crate::output::out::{Out, Packing};
 use crate::output::png::PngWriter;
-use crate::output::temp_file::TempFile;
+use crate::picture::{Plane, Subject, only_column};
 use crate::selection::{Coordinates, Selection, select};
 use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
-use azulejo::format::schema::Domain;
-use azulejo::{Array, ColumnBuffers, ColumnSet};
+use azulejo::{Array, ColumnSet};
+use place::Place;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
+    let (packing, plain) = Packing::of(&args.file);
     let format = match args.format {
         Some(format) => format,
-        None => format_of(&args.file)?,
+        None => format_of(&plain)?,
     };
     let to_stdout = args.file == Path::new("-");
     if to_stdout
@@ -35,41 +40,57 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
             "bytes are no sight for a terminal; redirect them: > file",
         ));
     }
-    if !to_stdout && args.file.exists() && !args.force {
-        return Err(CliError::usage(format!(
-            "{} exists; --force replaces it",
-            args.file.display()
-        )));
+    if format == ExportFormat::Zarr {
+        return folder(session, args, to_stdout);
     }
+    if args.skip_damaged && matches!(format, ExportFormat::Npy | ExportFormat::Png) {
+        return Err(CliError::usage(
+            "--skip-damaged leaves cells out, which .npy and .png cannot; export to .parquet, .arrow, .csv or .ndjson",
+        ));
+    }
+    let place = Place::new(session, &args.file, args.force)?;
     let array = session.open(&args.uri, &args.time)?;
-    let file = match to_stdout {
-        true => TempFile::new(&std::env::temp_dir().join("standard output"))?,
-        false => TempFile::new(&args.file)?,
-    };
+    session.output.flush()?;
     let cells = match format {
-        ExportFormat::Npy => npy(session, &array, args, &file)?,
-        ExportFormat::Png => png(session, &array, args, &file)?,
-        _ => batches(session, &array, args, format, &file)?,
+        ExportFormat::Npy => npy(session, &array, args, &place, packing)?,
+        ExportFormat::Png => png(session, &array, args, &place, packing)?,
+        _ => batches(session, &array, args, format, &place, packing)?,
     };
-    let bytes = match to_stdout {
-        true => file.pour(std::io::stdout().lock())?,
-        false => file.publish()?,
-    };
+    let bytes = place.publish(session)?;
+    let file = args.file.display().to_string();
     if session.output.json && !to_stdout {
-        let file = args.file.display().to_string();
         return session
             .output
             .write_json(&json!({ "file": file, "cells": cells, "bytes": bytes }));
     }
-    let file: &dyn std::fmt::Display = match to_stdout {
-        true => &"standard output",
-        false => &args.file.display(),
-    };
-    session.output.note(&format!(
-        "{file}: {} cells, {}",
-        size::count(cells),
-        size::text(bytes)
-    ));
+    let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", size::text(bytes)));
+    let file = if to_stdout { "standard output" } else { &file };
+    session
+        .output
+        .note(&format!("{file}: {} cells{bytes}", size::count(cells)));
+    Ok(())
+}
+
+/// Exports to a folder of Zarr, whole arrays and groups.
+fn folder(session: &mut Session, args: &ExportArgs, to_stdout: bool) -> Result<()> {
+    let cells = &args.selection.cells;
+    let part = cells.condition.is_some() || cells.points.is_some() || !cells.range.is_empty();
+    let part = part || !cells.step.is_empty() || !cells.nearest.is_empty();
+    if to_stdout || part || args.selection.attrs.is_some() || args.selection.limit.is_some() {
+        return Err(CliError::usage(
+            "Zarr is a folder of all cells: it has no selection, and is no stream",
+        ));
+    }
+    let cells = zarr::write(session, &args.uri, &args.time, &args.file, args.force)?;
+    let file = args.file.display().to_string();
+    if session.output.json {
+        return session
+            .output
+            .write_json(&json!({ "file": file, "cells": cells }));
+    }
+    session
+        .output
+        .note(&format!("{file}: {} cells", size::count(cells)));
     Ok(())
 }
 
@@ -86,9 +107,10 @@ fn format_of(file: &Path) -> Result<ExportFormat> {
         "ndjson" | "jsonl" => ExportFormat::Ndjson,
         "npy" => ExportFormat::Npy,
         "png" => ExportFormat::Png,
+        "zarr" => ExportFormat::Zarr,
         _ => {
             return Err(CliError::usage(format!(
-                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png, or --format",
+                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png .zarr, or --format",
                 file.display()
             )));
         }
@@ -102,22 +124,50 @@ fn batches(
     array: &Array,
     args: &ExportArgs,
     format: ExportFormat,
-    file: &TempFile,
+    place: &Place,
+    packing: Option<Packing>,
 ) -> Result<u64> {
-    let coordinates = if args.columns.coords {
-        Coordinates::Always
-    } else {
-        Coordinates::Sparse
+    let columns = &args.columns;
+    let coordinates =
+        if columns.coords || columns.labels || (args.skip_damaged && array.schema().is_dense()) {
+            Coordinates::Always
+        } else {
+            Coordinates::Sparse
+        };
+    // Sparse cells come as they lie: sorting them all costs time and memory, and is there for those
+    // who ask for it.
+    let order = match args.selection.order {
+        None if !array.schema().is_dense() && !args.skip_damaged => Some(OrderArg::Global),
+        order => order,
     };
-    let selection = select(array, &args.selection, coordinates)?;
-    let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    let cells = SelectionArgs {
+        order,
+        ..args.selection.clone()
+    };
+    let selection = select(array, &cells, coordinates)?;
+    let mut columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    if args.columns.labels {
+        columns = columns.with_labels(array, &selection.fields)?;
+    }
     let mut bytes = BTreeSet::new();
     loop {
         let columns = columns.as_bytes(&bytes);
-        match write_batches(session, array, &selection, &columns, format, file)? {
+        let what = Export {
+            array,
+            selection: &selection,
+            columns: &columns,
+            format,
+            skip_damaged: args.skip_damaged,
+        };
+        match what.write(session, place.out(packing)?)? {
             Written::All(cells) => return Ok(cells),
             Written::NotUtf8(at) => {
                 let name = &columns.types()[at].name;
+                if !place.begins_again() {
+                    return Err(CliError::Format(format!(
+                        "{name:?} holds text that is not UTF-8; --raw gives its bytes"
+                    )));
+                }
                 session.output.note(&format!(
                     "{name:?} holds text that is not UTF-8: exported as bytes"
                 ));
@@ -129,42 +179,58 @@ fn batches(
 
 enum Written {
     All(u64),
+    /// A column whose text is not UTF-8.
     NotUtf8(usize),
 }
 
-fn write_batches(
-    session: &Session,
-    array: &Array,
-    selection: &Selection,
-    columns: &Columns,
+/// Cells to be written as record batches.
+struct Export<'a> {
+    array: &'a Array,
+    selection: &'a Selection,
+    columns: &'a Columns,
     format: ExportFormat,
-    file: &TempFile,
-) -> Result<Written> {
-    let converter = columns.converter()?;
-    let schema = converter.schema();
-    let out = file.writer()?;
-    let mut writer = match format {
-        ExportFormat::Arrow => BatchWriter::arrow_file(out, schema)?,
-        ExportFormat::Csv => BatchWriter::csv(out, schema)?,
-        ExportFormat::Ndjson => BatchWriter::ndjson(out),
-        _ => BatchWriter::parquet(out, schema)?,
-    };
-    let progress = session.progress(selection.cell_num());
-    let mut not_utf8 = None;
-    let cells = each_batch(array, selection, &progress, |set| {
-        not_utf8 = columns.not_utf8(&set);
-        match not_utf8 {
-            // Ends the read; the caller begins anew.
-            Some(_) => Err(CliError::Format(String::new())),
-            None => writer.write(&converter.convert(set)?),
+    skip_damaged: bool,
+}
+
+impl Export<'_> {
+    fn write(&self, session: &Session, whole: Out) -> Result<Written> {
+        // What is wrong with a selection shows before any output.
+        let begun = match self.skip_damaged {
+            true => None,
+            false => Some(Cells::new(self.array, self.selection)?),
+        };
+        let converter = self.columns.converter()?;
+        let schema = converter.schema();
+        let out = BufWriter::with_capacity(1 << 18, whole.clone());
+        let mut writer = match self.format {
+            ExportFormat::Arrow => BatchWriter::arrow_file(out, schema)?,
+            ExportFormat::Csv => BatchWriter::csv(out, schema)?,
+            ExportFormat::Ndjson => BatchWriter::ndjson(out),
+            _ => BatchWriter::parquet(out, schema)?,
+        };
+        let progress = session.progress(self.selection.cell_num());
+        let mut not_utf8 = None;
+        let mut take = |set: ColumnSet| {
+            let set = self.columns.labelled(set);
+            not_utf8 = self.columns.not_utf8(&set);
+            match not_utf8 {
+                // Ends the read; the caller begins anew.
+                Some(_) => Err(CliError::Format(String::new())),
+                None => writer.write(&converter.convert(set)?),
+            }
+        };
+        let cells = match begun {
+            Some(cells) => cells.for_each(&progress, take),
+            None => salvage::each_batch(session, self.array, self.selection, &mut take),
+        };
+        if let Some(at) = not_utf8 {
+            return Ok(Written::NotUtf8(at));
         }
-    });
-    if let Some(at) = not_utf8 {
-        return Ok(Written::NotUtf8(at));
+        let cells = cells?;
+        writer.finish()?;
+        whole.finish()?;
+        Ok(Written::All(cells))
     }
-    let cells = cells?;
-    writer.finish()?;
-    Ok(Written::All(cells))
 }
 
 /// The selection of a format that takes one attribute of a dense array, with its shape.
@@ -188,7 +254,10 @@ fn one_dense_attribute(
             "{format} has no --limit, --points or --coords"
         )));
     }
-    if matches!(args.selection.order, OrderArg::Global | OrderArg::Unordered) {
+    if matches!(
+        args.selection.order,
+        Some(OrderArg::Global | OrderArg::Unordered)
+    ) {
         return Err(CliError::usage(format!(
             "{format} has no --order global or unordered"
         )));
@@ -214,100 +283,77 @@ fn one_dense_attribute(
     }
 }
 
-fn only_column(mut set: ColumnSet) -> Result<ColumnBuffers> {
-    set.columns
-        .pop()
-        .ok_or_else(|| CliError::Format("the read gave no column".into()))
-}
-
-fn npy(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
+fn npy(
+    session: &Session,
+    array: &Array,
+    args: &ExportArgs,
+    place: &Place,
+    packing: Option<Packing>,
+) -> Result<u64> {
     let (selection, shape) = one_dense_attribute(array, args, ".npy")?;
     let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
-    let columns_first = args.selection.order == OrderArg::Col;
-    let mut writer = NpyWriter::new(file.writer()?, &columns.types()[0], &shape, columns_first)?;
+    let columns_first = args.selection.order == Some(OrderArg::Col);
+    let whole = place.out(packing)?;
+    let out = BufWriter::with_capacity(1 << 20, whole.clone());
+    let mut writer = NpyWriter::new(out, &columns.types()[0], &shape, columns_first)?;
     let progress = session.progress(selection.cell_num());
     let cells = each_batch(array, &selection, &progress, |set| {
         writer.write(&only_column(set)?)
     })?;
     writer.finish()?;
+    whole.finish()?;
     Ok(cells)
 }
 
-fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
-    let (selection, shape) = one_dense_attribute(array, args, ".png")?;
-    let (rows, columns) = sides(&array.schema().domain, &shape)?;
-    if args.selection.order == OrderArg::Col {
-        return Err(CliError::usage(
-            ".png has no --order col: the first dimension goes down, the second to the right",
-        ));
-    }
-    let types = Columns::new(array, &selection.fields, true)?;
-    let column = &types.types()[0];
-    let colour = match (Colour::of(column)?, args.picture.colours) {
-        (Colour::Grey, Some(map)) if map != ColourMap::Grey => Colour::Mapped(map),
-        (colour, _) => colour,
+fn png(
+    session: &Session,
+    array: &Array,
+    args: &ExportArgs,
+    place: &Place,
+    packing: Option<Packing>,
+) -> Result<u64> {
+    let subject = Subject {
+        array,
+        cells: &args.selection,
+        look: &args.picture,
     };
-    let fill = fill_value(array, &column.name);
-    let mut scale = Scale::EMPTY;
-    if let Some((low, high)) = args.picture.scale {
-        scale = Scale { low, high };
-    } else if matches!(colour, Colour::Grey | Colour::Mapped(_)) {
-        let progress = session.progress(selection.cell_num());
-        each_batch(array, &selection, &progress, |set| {
-            scale.widen(&only_column(set)?, &fill);
-            Ok(())
-        })?;
+    if args.columns.coords {
+        return Err(CliError::usage(".png has no --coords"));
     }
-    let mut writer = PngWriter::new(file.writer()?, (rows, columns), colour, scale, fill)?;
-    let progress = session.progress(selection.cell_num());
-    let cells = each_batch(array, &selection, &progress, |set| {
-        writer.write(&only_column(set)?)
-    })?;
-    writer.finish()?;
+    // A picture of a box goes row by row from the array to the file, whatever its size.
+    let look = &args.picture;
+    let plain = subject.is_plane() && !look.bar && !look.up && look.size.is_none();
+    if plain {
+        let plane = subject.plane()?;
+        if !plane.sides.turned {
+            return plane_to_png(session, &subject, &plane, place.out(packing)?);
+        }
+    }
+    let (canvas, cells) = subject.canvas(session, None)?;
+    let whole = place.out(packing)?;
+    let mut out = BufWriter::new(whole.clone());
+    canvas.write_png(&mut out)?;
+    out.flush()?;
+    whole.finish()?;
     Ok(cells)
 }
 
-/// Rows and columns of a picture: the two dimensions of which more than one coordinate is selected.
-fn sides(domain: &Domain, shape: &[u64]) -> Result<(u64, u64)> {
-    if let &[rows, columns] = shape {
-        return Ok((rows, columns));
-    }
-    let long: Vec<(u64, &str)> = shape
-        .iter()
-        .zip(&domain.dimensions)
-        .filter(|(length, _)| **length > 1)
-        .map(|(length, dimension)| (*length, dimension.name.as_str()))
-        .collect();
-    match long[..] {
-        [] => Ok((1, 1)),
-        [(columns, _)] => Ok((1, columns)),
-        [(rows, _), (columns, _)] => Ok((rows, columns)),
-        _ => Err(CliError::usage(format!(
-            "a picture shows two dimensions, and {} are selected: {}; fix the others, as in --range {}=0",
-            long.len(),
-            long.iter()
-                .map(|(_, name)| *name)
-                .collect::<Vec<_>>()
-                .join(", "),
-            long.first().map_or("", |(_, name)| name)
-        ))),
-    }
-}
-
-/// The fill value where it cannot be mistaken for data: the lowest or highest of its type, NaN, or
-/// one chosen for it.
-fn fill_value(array: &Array, name: &str) -> Vec<u8> {
-    array
-        .schema()
-        .attributes
-        .iter()
-        .find(|a| a.name == name)
-        .map_or_else(Vec::new, |attribute| {
-            let ambiguous = attribute.datatype.size() == 1;
-            if ambiguous {
-                Vec::new()
-            } else {
-                attribute.fill_value.clone()
-            }
-        })
+fn plane_to_png(
+    session: &Session,
+    subject: &Subject<'_>,
+    plane: &Plane,
+    whole: Out,
+) -> Result<u64> {
+    let scale = subject.scale_of(session, plane)?;
+    let size = (plane.sides.rows, plane.sides.columns);
+    let missing = plane.missing.clone();
+    let out = BufWriter::with_capacity(1 << 20, whole.clone());
+    let mut writer = PngWriter::new(out, size, plane.colour, scale, missing)?;
+    let progress = session.progress(plane.selection.cell_num());
+    let cells = each_batch(subject.array, &plane.selection, &progress, |set| {
+        writer.write(&only_column(set)?)
+    })?;
+    writer.finish()?;
+    whole.finish()?;
+    Ok(cells)
 }

@@ -6,6 +6,7 @@ use crate::error::{CliError, Result};
 use crate::import::Look;
 use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
+use crate::import::labels::{self, LabelFile};
 use crate::import::load::Loader;
 use crate::import::plan::{self, Plan};
 use crate::import::source::Source;
@@ -22,16 +23,48 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
-    let input = Input::open(&args.file)?;
-    let mut source = Source::open(&input, args)?;
-    if args.append {
-        return append(session, args, &input, &mut source);
-    }
-    if !args.dry_run {
-        // Before a long look at the file.
+    if !args.append && !args.dry_run {
+        // Before a file is fetched.
         refuse_existing(session, args)?;
     }
-    let plan = match &args.shape.schema {
+    let inputs = Input::open_all(session, &args.files, args.format)?;
+    let mut args = args.clone();
+    args.shape.unique |= args.on_duplicate.is_some() && args.shape.schema.is_none();
+    let made = !args.append && !args.dry_run;
+    for (at, input) in inputs.iter().enumerate() {
+        let imported = import(session, &args, input);
+        if at > 0 && imported.is_err() && made {
+            undo(session, &args.uri);
+        } else if at > 0 && imported.is_err() {
+            session.output.note("the files before it are in the array");
+        }
+        imported?;
+        // What follows goes into the array that the first file made.
+        args.append = !args.dry_run;
+    }
+    Ok(())
+}
+
+/// Deletes an array that holds only a part of what was to be imported.
+fn undo(session: &Session, uri: &str) {
+    match session.context.object(uri).delete(false) {
+        Ok(_) => session.output.note(&format!("nothing was kept of {uri}")),
+        Err(error) => session
+            .output
+            .note(&format!("a part of the file is in {uri}: {error}")),
+    }
+}
+
+/// Imports a file, or several of the same kind of text.
+fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()> {
+    let mut source = Source::open(input, args)?;
+    if args.append {
+        return append(session, args, input, &mut source);
+    }
+    let wished = args.shape.label.iter();
+    let labels = wished.map(|wish| LabelFile::read(session, wish));
+    let labels = labels.collect::<Result<Vec<_>>>()?;
+    let mut plan = match &args.shape.schema {
         Some(file) => {
             let document = read_document(file)?;
             let array = document
@@ -76,6 +109,7 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
             }
         }
     };
+    labels::attach(&mut plan.array.schema, &labels)?;
     for note in &plan.notes {
         session.output.note(note);
     }
@@ -89,26 +123,30 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         Some(at) => session.context.array(&args.uri).create_at(array, at)?,
         None => session.context.array(&args.uri).create(array)?,
     }
-    let result = load(session, args, &input, &source, &plan, &mut Vec::new());
+    // Labels first: whoever sees the cells sees their labels.
+    let labelled = session
+        .context
+        .array(&args.uri)
+        .open()
+        .map_err(CliError::from);
+    let labelled = labelled.and_then(|array| {
+        labels
+            .iter()
+            .try_for_each(|label| label.write(&array, args.at))
+    });
+    let result =
+        labelled.and_then(|()| load(session, args, input, &source, &plan, &mut Vec::new()));
     if result.is_err() {
-        // The array is ours and holds only a part of the file.
-        match session.context.object(&args.uri).delete(false) {
-            Ok(_) => session
-                .output
-                .note(&format!("nothing was kept of {}", args.uri)),
-            Err(error) => session
-                .output
-                .note(&format!("a part of the file is in {}: {error}", args.uri)),
-        }
+        undo(session, &args.uri);
     }
     let cells = result?;
     session.context.object(&args.uri).end_making()?;
-    report(session, args, &input, cells, &HashSet::new())
+    report(session, args, input, cells, &HashSet::new())
 }
 
 /// What is noted of a file while an array is being made of it.
 fn source_text(args: &ImportArgs) -> String {
-    format!("import of {}", args.file.display())
+    format!("import of {}", args.files.join(", "))
 }
 
 /// What the first look is for.
@@ -350,6 +388,7 @@ fn load(
         size: input.size,
         at: args.at,
         append: args.append,
+        on_duplicate: args.on_duplicate,
     };
     loader.load(&array, plan, written)
 }

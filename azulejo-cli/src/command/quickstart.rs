@@ -4,11 +4,7 @@
 mod painting;
 
 use crate::args::{Cli, QuickstartArgs};
-use crate::cells::each_batch;
 use crate::error::{CliError, Result};
-use crate::output::picture::{Colour, Scale, append_pixels, draw};
-use crate::progress::Progress;
-use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::terminal::{FAINT, HEADING};
 use clap::Parser;
@@ -343,27 +339,8 @@ fn quoted(word: &str) -> String {
 
 /// Draws the picture that was exported with characters too.
 fn picture(session: &mut Session, uri: &str, time: Option<&str>) -> Result<()> {
-    let mut line = vec!["azulejo", "cat", uri];
+    let mut line = vec!["azulejo", "cat", uri, "--picture=blocks"];
     line.extend(time.iter().flat_map(|time| ["--at", time]));
     let cli = Cli::try_parse_from(line).map_err(|e| CliError::usage(e.to_string()))?;
-    let crate::args::Command::Cat(args) = cli.command else {
-        return Ok(());
-    };
-    let array = session.open(uri, &args.time)?;
-    let selection = select(&array, &args.selection, Coordinates::Never)?;
-    let Some(&[_, width]) = selection.shape.as_deref() else {
-        return Ok(());
-    };
-    let mut pixels = Vec::new();
-    let mut colour = Colour::Rgb;
-    each_batch(&array, &selection, &Progress::none(), |set| {
-        if let Some(cells) = set.columns.first() {
-            colour = Colour::of(&cells.column_type)?;
-            append_pixels(&mut pixels, cells, &[], colour, Scale::EMPTY);
-        }
-        Ok(())
-    })?;
-    let styled = session.output.has_colours();
-    let drawing = draw(&pixels, usize::try_from(width).unwrap_or(0), colour, styled);
-    Ok(session.output.write_all(drawing.as_bytes())?)
+    super::dispatch(session, cli.command)
 }

@@ -109,6 +109,7 @@ pub fn dimensions(out: &mut Output, schema: &ArraySchema, written: Option<&[Rang
             dimension
                 .domain
                 .as_ref()
+                .filter(|range| !holds_all_reals(datatype, range))
                 .map_or_else(|| "any".to_owned(), |range| range_text(datatype, range)),
             dimension
                 .tile_extent
@@ -261,6 +262,20 @@ pub fn type_text(datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -
         "{datatype}{cells}{}",
         if nullable { ", nullable" } else { "" }
     )
+}
+
+/// Whether a domain leaves out no finite real.
+fn holds_all_reals(datatype: Datatype, range: &Range) -> bool {
+    use azulejo::format::datatype::Native;
+    match datatype {
+        Datatype::Float32 => {
+            f32::read(&range.start) <= f32::MIN && f32::read(&range.end) >= f32::MAX
+        }
+        Datatype::Float64 => {
+            f64::read(&range.start) <= f64::MIN && f64::read(&range.end) >= f64::MAX
+        }
+        _ => false,
+    }
 }
 
 /// `1 to 100`.

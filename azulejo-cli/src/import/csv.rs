@@ -14,6 +14,8 @@ pub struct Dialect {
     pub delimiter: u8,
     /// Around values.
     pub quote: u8,
+    /// What lines begin with that are no records.
+    pub comment: Option<u8>,
 }
 
 /// The most columns that a file can have: the spans of one row must fit memory.
@@ -24,6 +26,8 @@ impl Dialect {
     /// record; `None` if it holds no whole one.
     pub fn last_record_end(self, bytes: &[u8]) -> Option<usize> {
         let (mut at, mut end) = (0, None);
+        // Where the line that holds `at` begins, as far as it is outside quotes.
+        let mut line_start = 0;
         // Quoted values are rare or short: between them the last line end counts.
         loop {
             let Some(found) = memchr(self.quote, &bytes[at..]) else {
@@ -33,7 +37,19 @@ impl Dialect {
             };
             let quote = at + found;
             if let Some(line) = memchr::memrchr(b'\n', &bytes[at..quote]) {
-                end = Some(at + line + 1);
+                line_start = at + line + 1;
+                end = Some(line_start);
+            }
+            if self
+                .comment
+                .is_some_and(|mark| bytes.get(line_start) == Some(&mark))
+            {
+                let Some(rest) = memchr(b'\n', &bytes[quote..]) else {
+                    return end;
+                };
+                at = quote + rest + 1;
+                (line_start, end) = (at, Some(at));
+                continue;
             }
             let opens = quote == 0
                 || matches!(bytes[quote - 1], b'\n')
@@ -117,6 +133,10 @@ impl Dialect {
         let mut arena = Vec::new();
         let mut at = 0;
         while at < data.len() {
+            if self.comment.is_some_and(|mark| data.get(at) == Some(&mark)) {
+                at = memchr(b'\n', &data[at..]).map_or(data.len(), |found| at + found + 1);
+                continue;
+            }
             if expected > 1
                 && let Some(next) = blank_line(&data, at)
             {
@@ -311,6 +331,7 @@ mod tests {
     const COMMA: Dialect = Dialect {
         delimiter: b',',
         quote: b'"',
+        comment: None,
     };
 
     fn rows(text: &str, columns: usize) -> Result<Vec<Vec<String>>, RecordError> {

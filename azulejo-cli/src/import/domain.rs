@@ -202,34 +202,43 @@ pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Res
         let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
         axis.domain = Some(match (hilbert, axis.bounds) {
             // The curve is laid through the domain: it must not be much larger than the data.
-            (true, Some(bounds)) => widened(
-                range_of(axis.datatype, bounds).map_err(usage)?,
-                axis.datatype,
-            ),
+            (true, Some(bounds)) => widened(axis.datatype, bounds).map_err(usage)?,
             _ => wide(axis.datatype, axis.bounds, extent).map_err(usage)?,
         });
-        if !hilbert && !axis.datatype.is_real() {
-            axis.set_extent(extent);
-            axis.clamp_tile();
+        if hilbert {
+            continue;
+        }
+        match axis.datatype.is_real() {
+            true => axis.tile_extent = real_extent(axis, parts),
+            false => {
+                axis.set_extent(extent);
+                axis.clamp_tile();
+            }
         }
     }
     Ok(())
 }
 
-/// A domain of one value would leave a curve nothing to be laid through.
-fn widened(range: Range, datatype: Datatype) -> Range {
-    if range.start != range.end || !datatype.is_real() {
-        return range;
+/// The domain that a curve is laid through: half of the data's span more on either side of reals,
+/// and never a single value.
+fn widened(datatype: Datatype, bounds: Bounds) -> Result<Range, String> {
+    let range = range_of(datatype, bounds)?;
+    if !datatype.is_real() {
+        return Ok(range);
     }
-    match datatype {
-        Datatype::Float32 => {
-            let value = f32::read(&range.start);
-            Range::of(value.next_down(), value.next_up())
-        }
-        _ => {
-            let value = f64::read(&range.start);
-            Range::of(value.next_down(), value.next_up())
-        }
+    let (low, high) = bounds.reals();
+    let room = ((high - low) / 2.0)
+        .max(high.abs().max(low.abs()) * 1e-6)
+        .max(1e-9);
+    let (low, high) = (low - room, high + room);
+    let most = match datatype {
+        Datatype::Float32 => f64::from(f32::MAX),
+        _ => f64::MAX,
+    };
+    let inside = low >= -most && high <= most;
+    match inside {
+        true => range_of(datatype, Bounds::Real(low, high)),
+        false => Ok(range),
     }
 }
 
@@ -257,13 +266,7 @@ fn nice(number: i128) -> i128 {
 /// A domain with room for data to come, that tiles of this extent fit into.
 fn wide(datatype: Datatype, bounds: Option<Bounds>, extent: i128) -> Result<Range, String> {
     if datatype.is_real() {
-        if let Some(bounds) = bounds {
-            range_of(datatype, bounds)?;
-        }
-        return Ok(match datatype {
-            Datatype::Float32 => Range::of(f32::MIN, f32::MAX),
-            _ => Range::of(f64::MIN, f64::MAX),
-        });
+        return roomy(datatype, bounds);
     }
     let data = match bounds {
         Some(Bounds::Integer(low, high)) => Some((low, high)),
@@ -292,6 +295,74 @@ fn wide(datatype: Datatype, bounds: Option<Bounds>, extent: i128) -> Result<Rang
     // Data at the very end of its type: just what there is.
     let (low, high) = data.unwrap_or(roomy);
     range_of(datatype, Bounds::Integer(low, high))
+}
+
+/// A domain of reals with room for data to come: ten times what the data spans on either side, in
+/// round numbers.
+fn roomy(datatype: Datatype, bounds: Option<Bounds>) -> Result<Range, String> {
+    let of = |low: f64, high: f64| match datatype {
+        Datatype::Float32 => {
+            // Outwards, and within the type.
+            let most = f64::from(f32::MAX);
+            Range::of(
+                round32(low.max(-most), false),
+                round32(high.min(most), true),
+            )
+        }
+        _ => Range::of(low, high),
+    };
+    let Some(bounds) = bounds else {
+        return Ok(of(-1e9, 1e9));
+    };
+    range_of(datatype, bounds)?;
+    let (low, high) = bounds.reals();
+    let span = (high - low).max(high.abs().max(low.abs()) * 1e-3).max(1e-6);
+    let step = 10f64.powi(span.log10().ceil() as i32);
+    let from = ((low - 10.0 * span) / step).floor() * step;
+    let to = ((high + 10.0 * span) / step).ceil() * step;
+    let holds = from.is_finite() && to.is_finite() && from <= low && high <= to;
+    Ok(match holds {
+        // Data on one side of 0 mostly stays there.
+        true if low >= 0.0 => of(from.max(0.0), to),
+        true => of(from, to),
+        false => of(f64::MIN, f64::MAX),
+    })
+}
+
+/// A tile extent that cuts the span of real data into about so many parts; `None` where the domain
+/// would not be a countable number of such tiles.
+fn real_extent(axis: &Axis, parts: i128) -> Option<Vec<u8>> {
+    let (low, high) = axis.bounds?.reals();
+    let span = high - low;
+    if !(span > 0.0 && span.is_finite()) {
+        return None;
+    }
+    // A round number: 1, 2 or 5 times a power of ten.
+    let wanted = span / parts.max(1) as f64;
+    let power = 10f64.powi(wanted.log10().floor() as i32);
+    let factor = [1.0, 2.0, 5.0, 10.0];
+    let factor = factor.into_iter().find(|f| f * power >= wanted)?;
+    let extent = factor * power;
+    let domain = axis.domain.as_ref()?;
+    let (from, to) = match axis.datatype {
+        Datatype::Float32 => (
+            f64::from(f32::read(&domain.start)),
+            f64::from(f32::read(&domain.end)),
+        ),
+        _ => (f64::read(&domain.start), f64::read(&domain.end)),
+    };
+    // Tiles that neighbouring numbers of the type are far from each other for are none.
+    let fine = match axis.datatype {
+        Datatype::Float32 => 1e-6,
+        _ => 1e-14,
+    };
+    let fits = (to - from) / extent < 1e15
+        && extent <= to - from
+        && extent > fine * from.abs().max(to.abs());
+    fits.then(|| match axis.datatype {
+        Datatype::Float32 => (extent as f32).to_le_bytes().to_vec(),
+        _ => extent.to_le_bytes().to_vec(),
+    })
 }
 
 /// The years 1 to 9999, or those that nanoseconds reach.
@@ -416,6 +487,48 @@ mod tests {
             let (first, last) = axes[0].integers().unwrap();
             assert!(first <= low && last >= high, "{datatype}");
         }
+    }
+
+    #[test]
+    fn reals_have_room_and_tiles() {
+        let real = |datatype, low, high| Axis::new("x", datatype, Some(Bounds::Real(low, high)));
+        for (low, high) in [
+            (0.0, 1.0),
+            (-180.0, 180.0),
+            (1e-9, 2e-9),
+            (5.0, 5.0),
+            (-1e300, 1e300),
+            (1e6, 1e6 + 1.0),
+        ] {
+            for datatype in [Datatype::Float64, Datatype::Float32] {
+                let mut axes = [real(datatype, low, high)];
+                let within = high < f64::from(f32::MAX) || datatype == Datatype::Float64;
+                let made = sparse(&mut axes, 1_000_000, 10_000, false);
+                assert_eq!(made.is_ok(), within, "{datatype} {low} {high}");
+                let (true, Some(domain)) = (within, &axes[0].domain) else {
+                    continue;
+                };
+                let read = |bytes: &[u8]| match datatype {
+                    Datatype::Float32 => f64::from(f32::read(bytes)),
+                    _ => f64::read(bytes),
+                };
+                let (from, to) = (read(&domain.start), read(&domain.end));
+                assert!(from <= low && high <= to && from < to, "{low} {high}");
+                assert!(from.is_finite() && to.is_finite());
+                if let Some(extent) = &axes[0].tile_extent {
+                    let extent = read(extent);
+                    let parts = (high - low) / extent;
+                    assert!((20.0..=110.0).contains(&parts), "{low} {high}: {parts}");
+                }
+            }
+        }
+        let mut axes = [
+            real(Datatype::Float64, 0.0, 10.0),
+            real(Datatype::Float64, 7.0, 7.0),
+        ];
+        sparse(&mut axes, 100, 10, true).unwrap();
+        assert_eq!(axes[0].domain, Some(Range::of(-5.0f64, 15.0)));
+        assert_ne!(axes[1].domain, Some(Range::of(7.0f64, 7.0)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a column of texts holds: every value is looked at, so that the type chosen fits them all.
 
+use super::date_format::DateFormat;
 use super::profile::{Bounds, Labels, Profile};
 use super::scalar::{self, Precision, Stamp};
 use super::text::{SpanKind, TextBlock};
@@ -20,9 +21,17 @@ pub struct TextRules {
     pub nulls: Vec<Vec<u8>>,
     /// Whether quoted values may be numbers (CSV) or are text, whatever they look like (JSON).
     pub quoted_numbers: bool,
+    /// How dates are written, besides ISO 8601.
+    pub dates: Option<DateFormat>,
 }
 
 impl TextRules {
+    /// The instant that a text says.
+    pub fn stamp(&self, text: &[u8]) -> Option<Stamp> {
+        let own = self.dates.as_ref().and_then(|dates| dates.stamp(text));
+        own.or_else(|| scalar::stamp(text))
+    }
+
     /// Whether a text is null whatever the column.
     pub fn is_null(&self, text: &[u8], kind: SpanKind) -> bool {
         kind == SpanKind::Missing
@@ -135,7 +144,7 @@ impl TextProfile {
                 }
             } else if !self.is_text() && span.kind == SpanKind::Quoted {
                 // JSON has no dates but as strings.
-                match scalar::stamp(value) {
+                match rules.stamp(value) {
                     Some(stamp) => self.add_stamp(stamp),
                     None => self.seen |= seen::TEXT,
                 }
@@ -149,6 +158,10 @@ impl TextProfile {
     }
 
     fn look_at_scalar(&mut self, value: &[u8], row: u64, rules: &TextRules) {
+        if let Some(stamp) = rules.dates.as_ref().and_then(|dates| dates.stamp(value)) {
+            self.add_stamp(stamp);
+            return;
+        }
         match value {
             [] => self.empty_texts += 1,
             [b'0'..=b'9' | b'-' | b'+' | b'.', ..] => self.look_at_number(value),
@@ -464,6 +477,7 @@ mod tests {
         TextRules {
             nulls: Vec::new(),
             quoted_numbers,
+            dates: None,
         }
     }
 
@@ -471,6 +485,7 @@ mod tests {
         let dialect = Dialect {
             delimiter: b',',
             quote: b'"',
+            comment: None,
         };
         let mut whole = TextProfile::new(100);
         // In two parts, so that merging is looked at too.

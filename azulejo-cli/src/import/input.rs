@@ -2,6 +2,8 @@
 
 use crate::args::ImportFormat;
 use crate::error::{CliError, Result};
+use crate::files;
+use crate::session::Session;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,29 @@ pub struct Input {
     spooled: Option<File>,
     /// Its size in bytes.
     pub size: u64,
+    /// Files whose records follow, of the same kind of text.
+    pub rest: Vec<Input>,
+}
+
+/// The files that a name stands for.
+fn expanded(name: &str) -> Result<Vec<String>> {
+    if !name.contains(['*', '?', '[']) || name.contains("://") || Path::new(name).exists() {
+        return Ok(vec![name.to_owned()]);
+    }
+    let found = glob::glob(name).map_err(|e| CliError::usage(format!("{name}: {e}")))?;
+    let mut files = Vec::new();
+    for file in found {
+        let file = file.map_err(|e| CliError::usage(format!("{name}: {e}")))?;
+        if file.is_file() {
+            files.push(file.to_string_lossy().into_owned());
+        }
+    }
+    match files.is_empty() {
+        true => Err(CliError::usage(format!(
+            "{name}: no file is called like that"
+        ))),
+        false => Ok(files),
+    }
 }
 
 /// How a file is compressed as a whole.
@@ -60,8 +85,60 @@ fn unpack_zstd(_: std::io::BufReader<File>, _: &mut File) -> std::io::Result<u64
 }
 
 impl Input {
+    /// Opens files: those whose text can be read in one go together, others each for itself. Names
+    /// with `*`, `?` or `[` stand for all files that fit, in the order of their names, unless there
+    /// is a file of that very name.
+    pub fn open_all(
+        session: &Session,
+        names: &[String],
+        format: Option<ImportFormat>,
+    ) -> Result<Vec<Self>> {
+        let mut inputs: Vec<Self> = Vec::new();
+        for name in names {
+            for file in expanded(name)? {
+                let input = Self::open(session, &file)?;
+                let kind = input.format(format)?;
+                let text = matches!(kind, ImportFormat::Csv | ImportFormat::Ndjson);
+                let before = inputs.last_mut();
+                match before {
+                    Some(first) if text && first.format(format)? == kind => {
+                        first.size += input.size;
+                        first.rest.push(input);
+                    }
+                    _ => inputs.push(input),
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
     /// Opens a file, or takes in standard input for `-`.
-    pub fn open(file: &Path) -> Result<Self> {
+    fn open(session: &Session, name: &str) -> Result<Self> {
+        let file = Path::new(name);
+        if let Some(place) = files::remote(&session.context, name)? {
+            let (spooled, size) = files::fetch(&session.context, &place)?;
+            let input = Self {
+                name: name.to_owned(),
+                path: file.to_path_buf(),
+                spooled: None,
+                size,
+                rest: Vec::new(),
+            };
+            let unpacked = || -> std::io::Result<(File, u64)> {
+                let mut to = tempfile::tempfile()?;
+                let size = unpack(Packed::of(file), spooled.try_clone()?, &mut to)?;
+                Ok((to, size))
+            };
+            let (spooled, size) = match Packed::of(file) {
+                None => (spooled, size),
+                Some(_) => unpacked().map_err(|e| input.io_error(e))?,
+            };
+            return Ok(Self {
+                spooled: Some(spooled),
+                size,
+                ..input
+            });
+        }
         if file != Path::new("-") {
             let metadata = std::fs::metadata(file).map_err(|e| CliError::io("read", file, e))?;
             if metadata.is_dir() {
@@ -75,6 +152,7 @@ impl Input {
                 path: file.to_path_buf(),
                 spooled: None,
                 size: metadata.len(),
+                rest: Vec::new(),
             };
             // A pipe under a name can be read only once, and what is compressed from its beginning.
             return match metadata.is_file() && Packed::of(file).is_none() {
@@ -87,6 +165,7 @@ impl Input {
             path: file.to_path_buf(),
             spooled: None,
             size: 0,
+            rest: Vec::new(),
         };
         stdin.spool()
     }
@@ -155,7 +234,7 @@ impl Input {
             .to_ascii_lowercase();
         Ok(match ending.as_str() {
             "csv" | "tsv" | "tab" => ImportFormat::Csv,
-            "ndjson" | "jsonl" => ImportFormat::Ndjson,
+            "ndjson" | "jsonl" | "json" => ImportFormat::Ndjson,
             "parquet" | "pq" => ImportFormat::Parquet,
             "arrow" | "feather" | "ipc" | "arrows" => ImportFormat::Arrow,
             "npy" => ImportFormat::Npy,
@@ -171,7 +250,9 @@ impl Input {
                         ImportFormat::Arrow
                     }
                     [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => ImportFormat::Npy,
-                    _ if head.trim_ascii_start().first() == Some(&b'{') => ImportFormat::Ndjson,
+                    _ if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) => {
+                        ImportFormat::Ndjson
+                    }
                     _ if self.spooled.is_some() || ending == "txt" => ImportFormat::Csv,
                     _ => {
                         return Err(CliError::usage(format!(
@@ -194,9 +275,8 @@ impl Input {
 }
 
 /// A text file in blocks of whole records.
-#[derive(Debug)]
-pub struct BlockReader {
-    file: File,
+pub struct BlockReader<R> {
+    file: R,
     block: usize,
     carry: Vec<u8>,
     done: bool,
@@ -209,9 +289,9 @@ pub struct BlockReader {
 /// No record is longer.
 const LONGEST_RECORD: usize = 1 << 30;
 
-impl BlockReader {
+impl<R: Read> BlockReader<R> {
     /// Reads `file`, about `block` bytes at a time.
-    pub fn new(file: File, block: usize) -> Self {
+    pub fn new(file: R, block: usize) -> Self {
         Self {
             file,
             block,

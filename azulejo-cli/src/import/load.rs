@@ -7,11 +7,13 @@
 //! budget is read once per slab.
 
 use super::batch::Batch;
+use super::duplicates::{self, LeftOut};
 use super::grid::Grid;
 use super::plan::{Plan, Shape};
 use super::source::Source;
 use super::table_file::integer;
 use super::target::Target;
+use crate::args::OnDuplicate;
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::column::{ColumnBuilder, ColumnSet};
@@ -39,6 +41,8 @@ pub struct Loader<'a> {
     /// Whether other cells may be there already: then boxes must be full, so that none is
     /// overwritten by nothing.
     pub append: bool,
+    /// What becomes of rows with the same coordinates, where the array keeps one cell for each.
+    pub on_duplicate: Option<OnDuplicate>,
 }
 
 impl Loader<'_> {
@@ -91,6 +95,21 @@ impl Loader<'_> {
         written: &mut Vec<String>,
     ) -> Result<u64> {
         let (mut batch, mut cells, share) = (Batch::default(), 0, self.share());
+        let left_out = match (array.schema().allows_dups, self.on_duplicate) {
+            (false, wish) => duplicates::find(self.session, self.source, self.size, plan, wish)?,
+            (true, Some(_)) => {
+                return Err(CliError::usage(
+                    "--on-duplicate: the array keeps all cells with the same coordinates",
+                ));
+            }
+            (true, None) => LeftOut::default(),
+        };
+        if left_out.len() > 0 {
+            self.session.output.note(&format!(
+                "{} rows are left out, of which there are others with the same coordinates",
+                crate::size::count(left_out.len())
+            ));
+        }
         let mut write = |batch: &mut Batch| -> Result<()> {
             let set = batch.take_all()?;
             cells += set.cell_num as u64;
@@ -100,8 +119,14 @@ impl Loader<'_> {
             Ok(())
         };
         self.source
-            .read(self.session, &plan.targets, self.size, &mut |_, set| {
-                batch.push(set);
+            .read(self.session, &plan.targets, self.size, &mut |first, set| {
+                if left_out.len() == 0 {
+                    batch.push(set);
+                } else {
+                    for rows in left_out.kept(first, set.cell_num) {
+                        batch.push(set.slice(rows));
+                    }
+                }
                 if batch.bytes >= share {
                     write(&mut batch)
                 } else {
@@ -214,8 +239,11 @@ impl Loader<'_> {
                 .read(self.session, &plan.targets, self.size, &mut |row, set| {
                     slab.take(row, &set)
                 })?;
+            let wish = self.on_duplicate.unwrap_or(OnDuplicate::Error);
+            let same =
+                |first, second| duplicates::same_place(self.session, self.source, first, second);
             cells += slab.rows();
-            let set = slab.finish(schema, step, self.append)?;
+            let set = slab.finish(schema, step, self.append, (wish, &same))?;
             if let Some(set) = set {
                 let mut writer = array.writer(options.clone())?;
                 writer.write_box(&grid.slab(done, steps), &set)?;
@@ -323,7 +351,13 @@ impl<'a> Slab<'a> {
 
     /// The cells of the slab in row-major order, unwritten ones with their fill values; `None` if
     /// it has no rows.
-    fn finish(self, schema: &ArraySchema, step: u64, full: bool) -> Result<Option<ColumnSet>> {
+    fn finish(
+        self,
+        schema: &ArraySchema,
+        step: u64,
+        full: bool,
+        (wish, same): (OnDuplicate, &dyn Fn(u64, u64) -> CliError),
+    ) -> Result<Option<ColumnSet>> {
         let cells = u64::try_from(self.steps)
             .unwrap_or(u64::MAX)
             .saturating_mul(step);
@@ -336,12 +370,13 @@ impl<'a> Slab<'a> {
         let mut rows = vec![0u32; cell_num];
         for (at, (position, row)) in self.places.iter().enumerate() {
             let slot = &mut rows[*position as usize];
-            if *slot != 0 {
-                let first = self.places[*slot as usize - 1].1 + 1;
-                return Err(CliError::Format(format!(
-                    "rows {first} and {} have the same coordinates, and a dense array has one cell for them; --sparse keeps both",
-                    row + 1
-                )));
+            match wish {
+                _ if *slot == 0 => {}
+                OnDuplicate::First => continue,
+                OnDuplicate::Last => {}
+                OnDuplicate::Error => {
+                    return Err(same(self.places[*slot as usize - 1].1, *row));
+                }
             }
             *slot =
                 u32::try_from(at + 1).map_err(|_| CliError::usage("a slab has too many rows"))?;

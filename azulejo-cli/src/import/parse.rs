@@ -40,7 +40,13 @@ pub fn column(
         return dispatch!(datatype.physical(), T => lists::<T>(&cells));
     }
     if datatype.is_datetime() || datatype.is_time() {
-        return cells.numbers(|text| tick(datatype, text));
+        return cells.numbers(|text| {
+            let own = rules.dates.as_ref().and_then(|dates| dates.stamp(text));
+            match own.filter(|_| datatype.is_datetime()) {
+                Some(stamp) => tick_of(datatype, stamp, text),
+                None => tick(datatype, text),
+            }
+        });
     }
     if datatype == Datatype::Bool {
         return cells.numbers(|text| boolean(text).map(u8::from));
@@ -257,17 +263,27 @@ fn boolean(text: &[u8]) -> Result<bool, String> {
 /// A tick of a datetime or time type: ISO 8601, or the tick itself as a number (`@2020` where four
 /// digits are a year).
 pub fn tick(datatype: Datatype, text: &[u8]) -> Result<i64, String> {
-    let unit: i128 = match datatype {
+    match scalar::stamp(text).filter(|_| nanos_of(datatype).is_some()) {
+        Some(stamp) => tick_of(datatype, stamp, text),
+        None => slow_tick(datatype, text),
+    }
+}
+
+/// Nanoseconds in a tick of the usual types of dates.
+fn nanos_of(datatype: Datatype) -> Option<i128> {
+    Some(match datatype {
         Datatype::DateTimeDay => scalar::DAY,
         Datatype::DateTimeSecond => 1_000_000_000,
         Datatype::DateTimeMilli => 1_000_000,
         Datatype::DateTimeMicro => 1_000,
         Datatype::DateTimeNano => 1,
-        _ => return slow_tick(datatype, text),
-    };
-    let Some(stamp) = scalar::stamp(text) else {
-        return slow_tick(datatype, text);
-    };
+        _ => return None,
+    })
+}
+
+/// The tick of an instant that a text says.
+fn tick_of(datatype: Datatype, stamp: scalar::Stamp, text: &[u8]) -> Result<i64, String> {
+    let unit = nanos_of(datatype).ok_or_else(|| no_value(datatype, text))?;
     if stamp.nanos.rem_euclid(unit) != 0 {
         return Err(format!("{} is more precise than {datatype}", shown(text)));
     }
@@ -426,6 +442,7 @@ mod tests {
         let dialect = Dialect {
             delimiter: b';',
             quote: b'"',
+            comment: None,
         };
         let block = dialect
             .cut(text.as_bytes().to_vec(), &[Some(0)], 1)
@@ -433,6 +450,7 @@ mod tests {
         let rules = TextRules {
             nulls: vec![b"-".to_vec()],
             quoted_numbers: true,
+            dates: None,
         };
         let read = column(&block, 0, target, &rules)
             .map_err(|e| format!("{}: {}", e.lines + 1, e.reason))?;

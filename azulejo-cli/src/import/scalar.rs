@@ -166,7 +166,7 @@ fn days_in_month(year: i64, month: u32) -> u32 {
 }
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years are counted from March, so that a leap day ends them.
     let (year, month) = if month > 2 {
         (year, month - 3)

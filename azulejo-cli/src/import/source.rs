@@ -1,6 +1,8 @@
 //! A file, whatever its format.
 
 use super::Look;
+use super::date_format::DateFormat;
+use super::infer::TextRules;
 use super::input::Input;
 use super::npy_file::{self, NpyFile};
 use super::profile::Profile;
@@ -8,7 +10,7 @@ use super::table_file::TableFile;
 use super::target::Target;
 use super::text_file::{CsvOptions, TextFile};
 use crate::args::{ImportArgs, ImportFormat};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::progress::Progress;
 use crate::session::Session;
 use arrow_buffer::Buffer;
@@ -32,23 +34,29 @@ pub enum Source<'a> {
 impl<'a> Source<'a> {
     /// Opens a file in the format that it has or is said to have.
     pub fn open(input: &'a Input, args: &ImportArgs) -> Result<Self> {
-        let nulls = args
-            .text
-            .nulls
-            .iter()
-            .map(|null| null.clone().into_bytes())
-            .collect();
+        let nulls = args.text.nulls.iter().map(|null| null.clone().into_bytes());
+        let dates = args.text.date_format.as_deref().map(DateFormat::parse);
+        let dates = dates
+            .transpose()
+            .map_err(|reason| CliError::usage(format!("--date-format: {reason}")))?;
+        let rules = |quoted_numbers| TextRules {
+            nulls: nulls.clone().collect(),
+            quoted_numbers,
+            dates: dates.clone(),
+        };
         Ok(match input.format(args.format)? {
             ImportFormat::Csv => {
                 let options = CsvOptions {
                     delimiter: args.text.delimiter,
                     quote: args.text.quote,
+                    comment: args.text.comment,
+                    skip: args.text.skip,
                     header: !args.text.no_header,
                     names: args.text.names.clone(),
                 };
-                Self::Text(TextFile::csv(input, &options, nulls)?)
+                Self::Text(TextFile::csv(input, &options, rules(true))?)
             }
-            ImportFormat::Ndjson => Self::Text(TextFile::lines(input, nulls)?),
+            ImportFormat::Ndjson => Self::Text(TextFile::lines(input, rules(false))?),
             ImportFormat::Parquet => Self::Table(TableFile::parquet(input)?),
             ImportFormat::Arrow => Self::Table(TableFile::arrow(input)?),
             ImportFormat::Npy => {
@@ -97,6 +105,15 @@ impl<'a> Source<'a> {
         if let Self::Text(file) = self {
             file.assume_keys(names);
         }
+    }
+
+    /// How messages name a row, counted from 0: by its line, where there are lines.
+    pub fn row_text(&self, session: &Session, row: u64) -> String {
+        let line = match self {
+            Self::Text(file) => file.line_of(&session.context, row).ok(),
+            Self::Table(_) | Self::Npy(..) => None,
+        };
+        line.unwrap_or_else(|| format!("row {}", row + 1))
     }
 
     /// The names of all columns; those of JSON lines are known after a look only.

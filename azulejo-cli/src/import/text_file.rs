@@ -3,11 +3,12 @@
 use super::csv::{Dialect, MAX_COLUMNS};
 use super::infer::{TextProfile, TextRules};
 use super::input::{BlockReader, Input};
+use super::joined::{Joined, Part, Starts};
 use super::ndjson::{self, Keys};
 use super::profile::Profile;
 use super::target::Target;
 use super::text::{RecordError, TextBlock, line_ends};
-use super::{Look, parse};
+use super::{ImportError, Look, parse};
 use crate::error::{CliError, Result};
 use crate::progress::Progress;
 use azulejo::{ColumnSet, Context};
@@ -27,10 +28,8 @@ pub struct TextFile<'a> {
     input: &'a Input,
     form: Form,
     rules: TextRules,
-    /// Bytes before the first record: byte order mark and header.
-    skip: u64,
-    /// Lines before the first record.
-    header_lines: u64,
+    /// The files, one behind the other.
+    parts: Vec<Part<'a>>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +50,10 @@ pub struct CsvOptions {
     pub delimiter: Option<u8>,
     /// Around values.
     pub quote: u8,
+    /// What lines begin with that are no records.
+    pub comment: Option<u8>,
+    /// Lines before the header that are none.
+    pub skip: u64,
     /// Whether the first line holds names.
     pub header: bool,
     /// Names of the columns, instead of those of the header.
@@ -58,72 +61,50 @@ pub struct CsvOptions {
 }
 
 impl<'a> TextFile<'a> {
-    /// A CSV file.
-    pub fn csv(input: &'a Input, options: &CsvOptions, nulls: Vec<Vec<u8>>) -> Result<Self> {
-        let (head, bom) = head(input)?;
-        let text = head.get(bom..).unwrap_or(&[]);
-        let guess = Dialect {
-            delimiter: b',',
-            quote: options.quote,
-        };
-        let (line, next) = first_record(text, guess)
-            .ok_or_else(|| input.error("the file is empty: not even a header line is there"))?;
-        let delimiter = match options.delimiter {
-            Some(delimiter) => delimiter,
-            None if input.is_tab_separated() => b'\t',
-            None => likely_delimiter(line, options.quote),
-        };
-        let dialect = Dialect {
-            delimiter,
-            quote: options.quote,
-        };
-        let first = dialect
-            .header(line)
-            .map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
-        if first.len() > MAX_COLUMNS {
-            return Err(input.error(format!(
-                "{} columns are more than the {MAX_COLUMNS} supported",
-                first.len()
-            )));
-        }
-        let names = match &options.names {
-            Some(names) if names.len() != first.len() => {
-                let (given, found) = (names.len(), first.len());
-                return Err(CliError::usage(format!(
-                    "--names gives {given} names, the file has {found} columns"
+    /// CSV files, which have the same columns.
+    pub fn csv(input: &'a Input, options: &CsvOptions, rules: TextRules) -> Result<Self> {
+        let (dialect, names, first) = csv_part(input, options, None)?;
+        let mut parts = vec![first];
+        for other in &input.rest {
+            let (_, found, part) = csv_part(other, options, Some(dialect))?;
+            if found != names {
+                return Err(other.error(format!(
+                    "its columns are {}, those of {} are {}",
+                    found.join(", "),
+                    input.name,
+                    names.join(", ")
                 )));
             }
-            Some(names) => names.clone(),
-            None if options.header => unique_names(first),
-            None => (1..=first.len()).map(|n| format!("column_{n}")).collect(),
-        };
-        let skipped = if options.header { next } else { 0 };
+            parts.push(part);
+        }
         Ok(Self {
             input,
             form: Form::Csv { dialect, names },
-            rules: TextRules {
-                nulls,
-                quoted_numbers: true,
-            },
-            skip: (bom + skipped) as u64,
-            header_lines: line_ends(text.get(..skipped).unwrap_or(&[])),
+            rules,
+            parts,
         })
     }
 
-    /// A file of JSON lines.
-    pub fn lines(input: &'a Input, nulls: Vec<Vec<u8>>) -> Result<Self> {
-        let (_, bom) = head(input)?;
+    /// Files of JSON lines, or of arrays of objects.
+    pub fn lines(input: &'a Input, rules: TextRules) -> Result<Self> {
+        let part = |input: &'a Input| -> Result<Part<'a>> {
+            let (head, bom) = head(input)?;
+            let text = head.get(bom..).unwrap_or(&[]);
+            Ok(Part {
+                input,
+                skip: bom as u64,
+                lines: 0,
+                array: text.trim_ascii_start().first() == Some(&b'['),
+            })
+        };
+        let parts = std::iter::once(input).chain(&input.rest).map(part);
         Ok(Self {
             input,
             form: Form::Lines {
                 keys: Keys::default(),
             },
-            rules: TextRules {
-                nulls,
-                quoted_numbers: false,
-            },
-            skip: bom as u64,
-            header_lines: 0,
+            rules,
+            parts: parts.collect::<Result<_>>()?,
         })
     }
 
@@ -200,7 +181,7 @@ impl<'a> TextFile<'a> {
             .map(|(name, profile)| {
                 let mut found = profile.finish(name);
                 if let (None, Some((row, text))) = (&found.note, profile.culprit()) {
-                    let at = place.of_row(row);
+                    let at = place.of_row(self, row);
                     let text = String::from_utf8_lossy(text);
                     found.note = Some(format!(
                         "{name:?} becomes text because of {text:?} in {at}; the values before it are none"
@@ -283,31 +264,55 @@ impl<'a> TextFile<'a> {
         Ok(())
     }
 
+    /// The line of a record, counted from 0, where lines have numbers: by looking for it.
+    pub fn line_of(&self, context: &Context, wanted: u64) -> Result<String> {
+        let mut place = self.start(context)?;
+        while let Some(blocks) = place.read(self)? {
+            for data in blocks {
+                let lines = line_ends(&data);
+                let block = match &self.form {
+                    Form::Csv { dialect, names } => dialect.cut(data, &vec![None; names.len()], 0),
+                    Form::Lines { .. } => ndjson::cut(data, &mut Keys::default(), |_| false),
+                };
+                let block = block.map_err(|e| place.error(self, e))?;
+                if wanted < place.row + block.rows as u64 {
+                    let row = usize::try_from(wanted - place.row).unwrap_or(usize::MAX);
+                    let (part, line) = place.line_in_part(self, block.lines_before(row));
+                    return Ok(match (part.array, self.parts.len()) {
+                        (true, _) => format!("row {}", wanted + 1),
+                        (false, 1) => format!("line {line}"),
+                        (false, _) => format!("{}, line {line}", part.input.name),
+                    });
+                }
+                place.step(lines, block.rows);
+            }
+        }
+        Ok(format!("row {}", wanted + 1))
+    }
+
     fn start(&self, context: &Context) -> Result<Place> {
-        let mut file = self.input.reader()?;
-        std::io::copy(&mut (&mut file).take(self.skip), &mut std::io::sink())
-            .map_err(|e| self.input.io_error(e))?;
+        let joined = Joined::new(&self.parts)?;
         // Cut and read, a block takes about eight times its size; all threads have two.
         let threads = context.install(rayon::current_num_threads);
         let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX)
             / (4 * 8 * 2 * threads);
         let block = share.clamp(LEAST_BLOCK, BLOCK);
         Ok(Place {
-            reader: BlockReader::new(file, block),
-            first_line: 1 + self.header_lines,
-            line: 1 + self.header_lines,
+            starts: joined.starts.clone(),
+            reader: BlockReader::new(joined, block),
+            line: 0,
             row: 0,
             at_once: 2 * threads,
         })
     }
 }
 
-/// Where in the file the reading is.
+/// Where in the files the reading is.
 struct Place {
-    reader: BlockReader,
-    /// The line of the first record.
-    first_line: u64,
-    /// The line of the next block, from 1.
+    reader: BlockReader<Joined>,
+    /// Where in the whole each file begins.
+    starts: Starts,
+    /// Line ends before the next block, headers left out.
     line: u64,
     /// The record of the next block, from 0.
     row: u64,
@@ -335,18 +340,34 @@ impl Place {
         self.row += rows as u64;
     }
 
+    /// The file of a line of the next block, and its number there.
+    fn line_in_part<'f, 'a>(&self, file: &'f TextFile<'a>, line: u64) -> (&'f Part<'a>, u64) {
+        let line = self.line + line;
+        let (at, start) = self.starts.find(line);
+        let part = &file.parts[at.min(file.parts.len() - 1)];
+        (part, line - start + 1 + part.lines)
+    }
+
     /// Where a record is, once all were read: its line, if each has one.
-    fn of_row(&self, row: u64) -> String {
-        let lines = self.line - self.first_line;
-        if lines == self.row || lines + 1 == self.row {
-            format!("line {}", self.first_line + row)
-        } else {
-            format!("row {}", row + 1)
+    fn of_row(&self, file: &TextFile<'_>, row: u64) -> String {
+        match file.parts[..] {
+            [only] if !only.array && (self.line == self.row || self.line + 1 == self.row) => {
+                format!("line {}", 1 + only.lines + row)
+            }
+            _ => format!("row {}", row + 1),
         }
     }
 
     fn error(&self, file: &TextFile<'_>, error: RecordError) -> CliError {
-        error.at(&file.input.name, self.line, self.row).into()
+        let (part, line) = self.line_in_part(file, error.lines);
+        ImportError {
+            file: part.input.name.clone(),
+            line: (!part.array).then_some(line),
+            row: Some(self.row + error.row as u64 + 1),
+            column: error.column,
+            reason: error.reason,
+        }
+        .into()
     }
 }
 
@@ -381,6 +402,82 @@ fn positions(names: &[String], wants: impl Fn(&str) -> bool) -> Vec<Option<usize
         })
     };
     names.iter().map(position).collect()
+}
+
+/// How a CSV file is written, its columns, and where its records begin.
+fn csv_part<'a>(
+    input: &'a Input,
+    options: &CsvOptions,
+    like: Option<Dialect>,
+) -> Result<(Dialect, Vec<String>, Part<'a>)> {
+    let (head, bom) = head(input)?;
+    let text = head.get(bom..).unwrap_or(&[]);
+    let skipped = lines_before(text, options);
+    let rest = text.get(skipped..).unwrap_or(&[]);
+    let guess = Dialect {
+        delimiter: b',',
+        quote: options.quote,
+        comment: options.comment,
+    };
+    let (line, next) = first_record(rest, guess)
+        .ok_or_else(|| input.error("the file is empty: not even a header line is there"))?;
+    let delimiter = match (options.delimiter, like) {
+        (Some(delimiter), _) => delimiter,
+        (None, Some(like)) => like.delimiter,
+        (None, None) if input.is_tab_separated() => b'\t',
+        (None, None) => likely_delimiter(line, options.quote),
+    };
+    let dialect = Dialect { delimiter, ..guess };
+    let first = dialect
+        .header(line)
+        .map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
+    if first.len() > MAX_COLUMNS {
+        return Err(input.error(format!(
+            "{} columns are more than the {MAX_COLUMNS} supported",
+            first.len()
+        )));
+    }
+    let names = match &options.names {
+        Some(names) if names.len() != first.len() => {
+            let (given, found) = (names.len(), first.len());
+            return Err(CliError::usage(format!(
+                "--names gives {given} names, the file has {found} columns"
+            )));
+        }
+        Some(names) => names.clone(),
+        None if options.header => unique_names(first),
+        None => (1..=first.len()).map(|n| format!("column_{n}")).collect(),
+    };
+    let records = skipped + if options.header { next } else { 0 };
+    let part = Part {
+        input,
+        skip: (bom + records) as u64,
+        lines: line_ends(text.get(..records).unwrap_or(&[])),
+        array: false,
+    };
+    Ok((dialect, names, part))
+}
+
+/// Bytes of the lines that are left out before the header, comments included.
+fn lines_before(text: &[u8], options: &CsvOptions) -> usize {
+    let line_end = |at: usize| {
+        let rest = text.get(at..).unwrap_or(&[]);
+        memchr::memchr(b'\n', rest).map_or(text.len(), |found| at + found + 1)
+    };
+    let mut at = 0;
+    for _ in 0..options.skip {
+        if at == text.len() {
+            break;
+        }
+        at = line_end(at);
+    }
+    while options
+        .comment
+        .is_some_and(|mark| text.get(at) == Some(&mark))
+    {
+        at = line_end(at);
+    }
+    at
 }
 
 /// The beginning of the file, and the length of its byte order mark.
@@ -496,6 +593,7 @@ mod tests {
         let dialect = Dialect {
             delimiter: b',',
             quote: b'"',
+            comment: None,
         };
         assert_eq!(
             first_record(b"\r\na,\"b\nc\"\r\nd", dialect),

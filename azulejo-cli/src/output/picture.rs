@@ -1,4 +1,4 @@
-//! Cells of a 2-D dense attribute as pixels.
+//! Cells as pixels: which colours, from which values, and what is missing.
 
 use super::colour_map::ColourMap;
 use crate::error::{CliError, Result};
@@ -46,13 +46,15 @@ impl Colour {
     }
 }
 
-/// The least and the greatest value of the cells that count: not null, not NaN, not the fill value.
+/// The values that get the first and the last colour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// The least value, shown black.
     pub low: f64,
     /// The greatest value, shown white.
     pub high: f64,
+    /// Whether equal ratios, not differences, look alike; nothing up to 0 shows then.
+    log: bool,
 }
 
 impl Scale {
@@ -60,135 +62,164 @@ impl Scale {
     pub const EMPTY: Self = Self {
         low: f64::INFINITY,
         high: f64::NEG_INFINITY,
+        log: false,
     };
 
-    /// Widens the scale to a column's cells.
-    pub fn widen(&mut self, cells: &ColumnBuffers, fill: &[u8]) {
-        fn run<T: Native>(scale: &mut Scale, cells: &ColumnBuffers, fill: &[u8]) {
-            each::<T>(cells, fill, |value| {
-                if let Some(value) = value {
-                    scale.low = scale.low.min(value);
-                    scale.high = scale.high.max(value);
-                }
-            });
+    /// A scale between two values.
+    pub fn linear(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            log: false,
         }
-        dispatch!(cells.column_type.datatype.physical(), T => run::<T>(self, cells, fill));
     }
 
-    fn grey(self, value: f64) -> u8 {
-        (self.share(value) * 255.0).round() as u8
+    /// The same, or a logarithmic one.
+    #[must_use]
+    pub fn with_log(self, log: bool) -> Self {
+        Self { log, ..self }
     }
 
-    /// Where a value lies between the least and the greatest: 0 to 1.
-    fn share(self, value: f64) -> f64 {
-        if self.high > self.low {
+    /// Whether a value can be shown.
+    pub fn takes(self, value: f64) -> bool {
+        value.is_finite() && (!self.log || value > 0.0)
+    }
+
+    /// Widens the scale to a value.
+    pub fn widen(&mut self, value: f64) {
+        if self.takes(value) {
+            self.low = self.low.min(value);
+            self.high = self.high.max(value);
+        }
+    }
+
+    /// Where a value lies between the least and the greatest: 0 to 1. `None` for what is not shown.
+    pub fn share(self, value: f64) -> Option<f64> {
+        if !self.takes(value) {
+            return None;
+        }
+        let part = |value: f64, low: f64, high: f64| {
             // Halves first, so that the span of huge values does not overflow.
-            let span = self.high / 2.0 - self.low / 2.0;
-            ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0)
-        } else {
-            0.5
+            let span = high / 2.0 - low / 2.0;
+            match span > 0.0 {
+                true => ((value / 2.0 - low / 2.0) / span).clamp(0.0, 1.0),
+                false => 0.5,
+            }
+        };
+        Some(match self.log && self.low > 0.0 {
+            true => part(value.ln(), self.low.ln(), self.high.ln()),
+            false => part(value, self.low, self.high),
+        })
+    }
+}
+
+/// Some of many values, evenly taken: enough for percentiles.
+#[derive(Debug)]
+pub struct Sample {
+    values: Vec<f64>,
+    every: u64,
+    seen: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            every: 1,
+            seen: 0,
         }
     }
 }
 
-/// Calls `take` with each cell, `None` for one that is missing: null, NaN, infinite, or the fill
-/// value.
-fn each<T: Native>(cells: &ColumnBuffers, fill: &[u8], mut take: impl FnMut(Option<f64>)) {
-    let validity = cells.validity.as_deref();
-    for (cell, bytes) in cells.data.chunks_exact(T::SIZE).enumerate() {
-        let valid = validity.is_none_or(|v| v.get(cell).is_some_and(|&b| b != 0));
-        let value = T::read(bytes).as_f64();
-        take((valid && bytes != fill && value.is_finite()).then_some(value));
+impl Sample {
+    /// No more values than this are kept.
+    const MOST: usize = 1 << 22;
+
+    /// Takes a value, or passes it over.
+    pub fn take(&mut self, value: f64) {
+        if self.seen.is_multiple_of(self.every) {
+            if self.values.len() == Self::MOST {
+                let mut at = 0;
+                self.values.retain(|_| {
+                    at += 1;
+                    at % 2 == 1
+                });
+                self.every *= 2;
+            }
+            if self.seen.is_multiple_of(self.every) {
+                self.values.push(value);
+            }
+        }
+        self.seen += 1;
+    }
+
+    /// The scale between two percentiles.
+    pub fn scale(mut self, low: f64, high: f64) -> Scale {
+        self.values.sort_unstable_by(f64::total_cmp);
+        let at = |percent: f64| {
+            let last = self.values.len().saturating_sub(1);
+            let at = (percent / 100.0 * last as f64).round() as usize;
+            self.values.get(at.min(last)).copied()
+        };
+        match (at(low), at(high)) {
+            (Some(low), Some(high)) => Scale::linear(low, high),
+            _ => Scale::EMPTY,
+        }
     }
 }
 
-/// Appends the pixels of a column's cells. `fill` is the fill value where it means that nothing was
-/// written.
+/// Which cells are missing besides null, NaN and infinite ones.
+#[derive(Debug, Clone, Default)]
+pub struct Missing {
+    /// The fill value, where it means that nothing was written; empty otherwise.
+    pub fill: Vec<u8>,
+    /// Values that stand for nothing.
+    pub masks: Vec<f64>,
+}
+
+/// Calls `take` with each cell, `None` for one that is missing.
+pub fn each_value(cells: &ColumnBuffers, missing: &Missing, mut take: impl FnMut(Option<f64>)) {
+    fn run<T: Native>(
+        cells: &ColumnBuffers,
+        missing: &Missing,
+        take: &mut impl FnMut(Option<f64>),
+    ) {
+        let validity = cells.validity.as_deref();
+        for (cell, bytes) in cells.data.chunks_exact(T::SIZE).enumerate() {
+            let valid = validity.is_none_or(|v| v.get(cell).is_some_and(|&b| b != 0));
+            let value = T::read(bytes).as_f64();
+            let there = valid
+                && value.is_finite()
+                && bytes != missing.fill
+                && !missing.masks.contains(&value);
+            take(there.then_some(value));
+        }
+    }
+    dispatch!(cells.column_type.datatype.physical(), T => run::<T>(cells, missing, &mut take));
+}
+
+/// Appends the pixels of a column's cells.
 pub fn append_pixels(
     out: &mut Vec<u8>,
     cells: &ColumnBuffers,
-    fill: &[u8],
+    missing: &Missing,
     colour: Colour,
     scale: Scale,
 ) {
-    fn grey<T: Native>(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], scale: Scale) {
-        each::<T>(cells, fill, |value| {
-            out.extend(value.map_or([0, 0], |value| [scale.grey(value), 255]));
-        });
-    }
-    fn mapped<T: Native>(
-        out: &mut Vec<u8>,
-        cells: &ColumnBuffers,
-        fill: &[u8],
-        scale: Scale,
-        map: ColourMap,
-    ) {
-        each::<T>(cells, fill, |value| {
-            out.extend(value.map_or([0; 4], |value| {
-                let [r, g, b] = map.colour(scale.share(value));
+    match colour {
+        Colour::Mapped(map) => each_value(cells, missing, |value| {
+            let share = value.and_then(|value| scale.share(value));
+            out.extend(share.map_or([0; 4], |share| {
+                let [r, g, b] = map.colour(share);
                 [r, g, b, 255]
             }));
-        });
-    }
-    match colour {
-        Colour::Mapped(map) => {
-            dispatch!(cells.column_type.datatype.physical(), T => mapped::<T>(out, cells, fill, scale, map));
-        }
-        Colour::Grey => {
-            dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale));
-        }
+        }),
+        Colour::Grey => each_value(cells, missing, |value| {
+            let share = value.and_then(|value| scale.share(value));
+            out.extend(share.map_or([0, 0], |share| [(share * 255.0).round() as u8, 255]));
+        }),
         Colour::Rgb | Colour::Rgba => out.extend_from_slice(&cells.data),
     }
-}
-
-/// A picture drawn with characters, two pixels one above the other in each: with colours if
-/// `styled`, else with shades.
-pub fn draw(pixels: &[u8], width: usize, colour: Colour, styled: bool) -> String {
-    let rows: Vec<&[u8]> = pixels
-        .chunks_exact((width * colour.bytes()).max(1))
-        .collect();
-    let pixel = |row: Option<&&[u8]>, x: usize| -> Option<[u8; 3]> {
-        let bytes = row?.get(x * colour.bytes()..(x + 1) * colour.bytes())?;
-        match *bytes {
-            [grey, alpha] => (alpha > 0).then_some([grey; 3]),
-            [r, g, b] => Some([r, g, b]),
-            [r, g, b, alpha] => (alpha > 0).then_some([r, g, b]),
-            _ => None,
-        }
-    };
-    let mut out = String::new();
-    for pair in rows.chunks(2) {
-        for x in 0..width {
-            let (top, bottom) = (pixel(pair.first(), x), pixel(pair.get(1), x));
-            if styled {
-                out.push_str(&match (top, bottom) {
-                    (None, None) => "\u{1b}[0m ".to_owned(),
-                    (Some(t), None) => format!("\u{1b}[0;38;2;{};{};{}m▀", t[0], t[1], t[2]),
-                    (None, Some(b)) => format!("\u{1b}[0;38;2;{};{};{}m▄", b[0], b[1], b[2]),
-                    (Some(t), Some(b)) => {
-                        format!(
-                            "\u{1b}[0;38;2;{};{};{};48;2;{};{};{}m▀",
-                            t[0], t[1], t[2], b[0], b[1], b[2]
-                        )
-                    }
-                });
-            } else {
-                let lights: Vec<u32> = [top, bottom]
-                    .iter()
-                    .flatten()
-                    .map(|p| p.iter().map(|&v| u32::from(v)).sum::<u32>() / 3)
-                    .collect();
-                let shade = match lights.len() {
-                    0 => ' ',
-                    n => [' ', '░', '▒', '▓', '█']
-                        [(lights.iter().sum::<u32>() / n as u32 / 52) as usize],
-                };
-                out.push(shade);
-            }
-        }
-        out.push_str(if styled { "\u{1b}[0m\n" } else { "\n" });
-    }
-    out
 }
 
 #[cfg(test)]
@@ -206,36 +237,44 @@ mod tests {
 
     #[test]
     fn values_are_scaled_and_missing_ones_transparent() {
-        let cells = floats(&[-1.0, 0.0, 1.0, f32::NAN, 7.0]);
-        let fill = 7.0f32.to_le_bytes();
+        let cells = floats(&[-1.0, 0.0, 1.0, f32::NAN, 7.0, 5.0]);
+        let missing = Missing {
+            fill: 7.0f32.to_le_bytes().to_vec(),
+            masks: vec![5.0],
+        };
         let mut scale = Scale::EMPTY;
-        scale.widen(&cells, &fill);
-        assert_eq!(
-            scale,
-            Scale {
-                low: -1.0,
-                high: 1.0
-            }
-        );
+        each_value(&cells, &missing, |value| {
+            value.into_iter().for_each(|value| scale.widen(value));
+        });
+        assert_eq!(scale, Scale::linear(-1.0, 1.0));
         let mut pixels = Vec::new();
-        append_pixels(&mut pixels, &cells, &fill, Colour::Grey, scale);
-        assert_eq!(pixels, [0, 255, 128, 255, 255, 255, 0, 0, 0, 0]);
+        append_pixels(&mut pixels, &cells, &missing, Colour::Grey, scale);
+        assert_eq!(pixels, [0, 255, 128, 255, 255, 255, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(Scale::linear(f64::MIN, f64::MAX).share(f64::MAX), Some(1.0));
+        assert_eq!(Scale::linear(5.0, 5.0).share(5.0), Some(0.5));
+        let log = Scale::linear(1.0, 100.0).with_log(true);
         assert_eq!(
-            Scale {
-                low: f64::MIN,
-                high: f64::MAX
-            }
-            .grey(f64::MAX),
-            255
+            [1.0, 10.0, 100.0].map(|v| log.share(v)),
+            [0.0, 0.5, 1.0].map(Some)
         );
-        assert_eq!(
-            Scale {
-                low: 5.0,
-                high: 5.0
-            }
-            .grey(5.0),
-            128
+        assert_eq!(log.share(0.0), None);
+    }
+
+    #[test]
+    fn samples_are_even_and_bounded() {
+        let mut sample = Sample::default();
+        let many = 3 * Sample::MOST as u64;
+        (0..many).for_each(|value| sample.take(value as f64));
+        assert!(sample.values.len() <= Sample::MOST);
+        assert!(
+            sample
+                .values
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] == sample.every as f64)
         );
+        let scale = sample.scale(10.0, 90.0);
+        let share = |value: f64| value / many as f64;
+        assert!((share(scale.low) - 0.1).abs() < 1e-3 && (share(scale.high) - 0.9).abs() < 1e-3);
     }
 
     #[test]
@@ -256,12 +295,5 @@ mod tests {
         );
         assert!(Colour::of(&column(Datatype::UInt16, 3)).is_err());
         assert!(Colour::of(&column(Datatype::StringAscii, 1)).is_err());
-    }
-
-    #[test]
-    fn a_drawing_has_half_as_many_lines_as_pixels() {
-        let pixels = [0, 255, 255, 255, 0, 255, 255, 255, 0, 0, 0, 0];
-        assert_eq!(draw(&pixels, 2, Colour::Grey, false), " █\n  \n");
-        assert_eq!(draw(&pixels, 2, Colour::Grey, true).lines().count(), 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Pictures as PNG files, written row by row.
 
-use super::picture::{Colour, Scale, append_pixels};
+use super::picture::{Colour, Missing, Scale, append_pixels};
 use crate::error::{CliError, Result};
 use azulejo::ColumnBuffers;
 use png::{BitDepth, ColorType, Encoder, EncodingError, StreamWriter};
@@ -14,7 +14,7 @@ pub struct PngWriter<W: Write + 'static> {
     stream: StreamWriter<'static, W>,
     colour: Colour,
     scale: Scale,
-    fill: Vec<u8>,
+    missing: Missing,
     bytes_left: u64,
     pixels: Vec<u8>,
 }
@@ -26,7 +26,7 @@ impl<W: Write + 'static> PngWriter<W> {
         (rows, columns): (u64, u64),
         colour: Colour,
         scale: Scale,
-        fill: Vec<u8>,
+        missing: Missing,
     ) -> Result<Self> {
         let side = |pixels: u64| {
             u32::try_from(pixels).ok().filter(|&n| n > 0 && u64::from(n) <= MAX_SIDE).ok_or_else(|| {
@@ -53,7 +53,7 @@ impl<W: Write + 'static> PngWriter<W> {
             stream,
             colour,
             scale,
-            fill,
+            missing,
             bytes_left,
             pixels: Vec::new(),
         })
@@ -62,7 +62,13 @@ impl<W: Write + 'static> PngWriter<W> {
     /// Writes the pixels of a batch.
     pub fn write(&mut self, cells: &ColumnBuffers) -> Result<()> {
         self.pixels.clear();
-        append_pixels(&mut self.pixels, cells, &self.fill, self.colour, self.scale);
+        append_pixels(
+            &mut self.pixels,
+            cells,
+            &self.missing,
+            self.colour,
+            self.scale,
+        );
         self.bytes_left = self
             .bytes_left
             .checked_sub(self.pixels.len() as u64)

@@ -34,25 +34,16 @@ impl TempFile {
         })
     }
 
-    /// Where the bytes go.
+    /// Where the bytes go, from the beginning.
     pub fn writer(&self) -> Result<BufWriter<File>> {
         let file = self
             .file
             .reopen()
             .map_err(|e| CliError::io("write", &self.target, e))?;
+        // What was written before may be longer.
+        file.set_len(0)
+            .map_err(|e| CliError::io("write", &self.target, e))?;
         Ok(BufWriter::with_capacity(1 << 20, file))
-    }
-
-    /// Copies all of it to somebody else, and leaves no file; its size in bytes. All writers must
-    /// have been flushed.
-    pub fn pour(self, mut out: impl Write) -> Result<u64> {
-        let mut file = self
-            .file
-            .reopen()
-            .map_err(|e| CliError::io("read", &self.target, e))?;
-        let size = std::io::copy(&mut file, &mut out)?;
-        out.flush()?;
-        Ok(size)
     }
 
     /// Gives the file its name; its size in bytes. All writers must have been flushed.

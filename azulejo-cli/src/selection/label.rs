@@ -2,10 +2,12 @@
 
 use super::range_text::parse_range;
 use crate::error::{CliError, Result};
+use crate::value::{self, Bound};
 use azulejo::Array;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::DimensionLabel;
 use azulejo::format::{Datatype, Physical, Range};
+use azulejo::space::DimSelection;
 
 /// The ranges of the label's dimension whose labels lie in the range given as text.
 pub fn ranges(array: &Array, label: &DimensionLabel, text: &str) -> Result<Vec<Range>> {
@@ -16,6 +18,39 @@ pub fn ranges(array: &Array, label: &DimensionLabel, text: &str) -> Result<Vec<R
         end: wanted.high.unwrap_or(highest),
     };
     Ok(array.label_ranges(&label.name, &[range])?)
+}
+
+/// The coordinate whose label is nearest to a value; of two the first.
+pub fn nearest(array: &Array, label: &DimensionLabel, text: &str) -> Result<Range> {
+    fn run<T: Native>(labels: &[u8], wanted: &[u8]) -> Option<usize> {
+        let wanted = T::read(wanted).as_f64();
+        let far = |bytes: &[u8]| (T::read(bytes).as_f64() - wanted).abs();
+        let far = labels.chunks_exact(T::SIZE).map(far).enumerate();
+        let far = far.filter(|(_, far)| !far.is_nan());
+        far.min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .map(|(at, _)| at)
+    }
+    if label.datatype.is_string() {
+        return Err(CliError::usage(format!(
+            "{:?} holds text, of which none is nearest",
+            label.name
+        )));
+    }
+    let wanted = value::parse(label.datatype, text, Bound::Low).map_err(CliError::usage)?;
+    let set = array.label(&label.name)?.read(DimSelection::All)?;
+    let found = match &set.columns[..] {
+        [coordinates, labels] => {
+            let at = dispatch!(label.datatype.physical(), T => run::<T>(&labels.data, &wanted));
+            at.map(|at| coordinates.view().cell(at).to_vec())
+        }
+        _ => None,
+    };
+    let cell = found
+        .ok_or_else(|| CliError::usage(format!("no value of {:?} was written", label.name)))?;
+    Ok(Range {
+        start: cell.clone(),
+        end: cell,
+    })
 }
 
 /// The bounds that leave no label out.
