@@ -263,11 +263,15 @@ fn dimensions_dense_and_sparse() {
     place.fails(
         "import twice.csv d --dims x --dense",
         1,
-        "rows 1 and 3 have the same coordinates",
+        "line 2 and line 4 have the same coordinates",
     );
     place.run("import twice.csv t --dims x");
     assert_eq!(place.run("cat t --format csv").lines().count(), 4);
-    place.fails("import twice.csv u --dims x --unique", 2, "1");
+    place.fails(
+        "import twice.csv u --dims x --unique",
+        1,
+        "line 2 and line 4 have the same coordinates",
+    );
     assert!(!place.path("u").exists() && !place.path("d").exists());
     place.write("far.csv", "x,y,v\n0,0,1\n1000000000,1000000000,2\n");
     place.fails(

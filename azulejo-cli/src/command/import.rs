@@ -109,7 +109,7 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
             }
         }
     };
-    labels::attach(&mut plan.array.schema, &labels)?;
+    labels::attach(&mut plan.array, &labels)?;
     for note in &plan.notes {
         session.output.note(note);
     }

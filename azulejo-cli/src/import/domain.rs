@@ -230,7 +230,10 @@ fn widened(datatype: Datatype, bounds: Bounds) -> Result<Range, String> {
     let room = ((high - low) / 2.0)
         .max(high.abs().max(low.abs()) * 1e-6)
         .max(1e-9);
-    let (low, high) = (low - room, high + room);
+    // In round numbers, outwards.
+    let step = 10f64.powi(room.log10().floor() as i32);
+    let low = ((low - room) / step).floor() * step;
+    let high = ((high + room) / step).ceil() * step;
     let most = match datatype {
         Datatype::Float32 => f64::from(f32::MAX),
         _ => f64::MAX,
@@ -316,6 +319,10 @@ fn roomy(datatype: Datatype, bounds: Option<Bounds>) -> Result<Range, String> {
     };
     range_of(datatype, bounds)?;
     let (low, high) = bounds.reals();
+    let most = f64::from(f32::MAX);
+    if datatype == Datatype::Float32 && (low < -most || high > most) {
+        return Err(format!("the data is not within {datatype}"));
+    }
     let span = (high - low).max(high.abs().max(low.abs()) * 1e-3).max(1e-6);
     let step = 10f64.powi(span.log10().ceil() as i32);
     let from = ((low - 10.0 * span) / step).floor() * step;

@@ -10,7 +10,7 @@ use crate::session::Session;
 use azulejo::Array;
 use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::range::compare;
-use azulejo::format::schema::{ArraySchema, DataOrder, DimensionLabel};
+use azulejo::format::schema::{ArraySchema, DataOrder, NewArray};
 use azulejo::format::{CellValNum, Datatype, NdRectangle};
 use azulejo::write::{WriteLayout, WriteOptions};
 use std::cmp::Ordering;
@@ -119,8 +119,9 @@ impl LabelFile {
     }
 }
 
-/// Adds labels to the schema of an array to be made.
-pub fn attach(schema: &mut ArraySchema, labels: &[LabelFile]) -> Result<()> {
+/// Adds labels to an array to be made.
+pub fn attach(array: &mut NewArray, labels: &[LabelFile]) -> Result<()> {
+    let schema = &mut array.schema;
     if labels.is_empty() {
         return Ok(());
     }
@@ -146,8 +147,8 @@ pub fn attach(schema: &mut ArraySchema, labels: &[LabelFile]) -> Result<()> {
     let built = builder
         .build()
         .map_err(|e| CliError::usage(format!("--label: {e}")))?;
-    let made: Vec<DimensionLabel> = built.schema.dimension_labels;
-    schema.dimension_labels.extend(made);
+    schema.dimension_labels = built.schema.dimension_labels;
+    array.label_schemas = built.label_schemas;
     Ok(())
 }
 

@@ -217,9 +217,14 @@ impl Parser<'_> {
         }
         if self.eat_keyword("like") {
             let like = self.like(operand)?;
-            return Ok(match negated {
-                true => Condition::Not(Box::new(like)),
-                false => like,
+            return Ok(match like {
+                Condition::Match { field, form, .. } => Condition::Match {
+                    field,
+                    negated,
+                    form,
+                },
+                like if negated => Condition::Not(Box::new(like)),
+                like => like,
             });
         }
         Err(self.unexpected(if negated {

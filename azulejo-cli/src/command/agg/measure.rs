@@ -227,7 +227,7 @@ mod tests {
         let what = |text: &str| Measure::parse(text).map(|measure| measure.what).ok();
         assert_eq!(what("count"), Some(What::Count));
         assert_eq!(what("median:a"), Some(What::Quantile(0.5)));
-        assert_eq!(what("p99.9:a"), Some(What::Quantile(0.999)));
+        assert_eq!(what("p12.5:a"), Some(What::Quantile(0.125)));
         for wrong in ["mean", "count:a", "p101:a", "p:a", "q5:a"] {
             assert_eq!(what(wrong), None, "{wrong}");
         }

@@ -104,8 +104,10 @@ pub fn quantile(keys: &[u64], share: f64, datatype: Datatype) -> Json {
         return moment_json(datatype, low + more);
     }
     let (low, high) = (number_of(datatype, low), number_of(datatype, high));
+    let span = high - low;
     float_json(match part == 0.0 || low == high {
         true => low,
+        false if span.is_finite() => low + span * part,
         false => low * (1.0 - part) + high * part,
     })
 }
@@ -143,7 +145,10 @@ impl Histogram {
             _ if at == bins => high,
             true => low + span * at as f64 / bins as f64,
             // The widest spans overflow.
-            false => low + (high / bins as f64 - low / bins as f64) * at as f64,
+            false => {
+                let share = at as f64 / bins as f64;
+                low * (1.0 - share) + high * share
+            }
         };
         let edges: Vec<f64> = (0..=bins).map(edge).collect();
         let below = |edge: f64| finite.partition_point(|key| number(key) < edge);
