@@ -196,14 +196,14 @@ impl Parts {
             }
             self.multi.push(current.part.clone());
             let divided = self.divide_multi();
-            self.from_multi(current.first, current.last, divided, estimate)?;
+            self.take_multi(current.first, current.last, divided, estimate)?;
         } else {
             if self.single.is_empty() {
                 self.start = self.start.saturating_sub(1);
             }
             self.single.push(current.part.clone());
             let divided = self.divide_single();
-            self.from_single(current.first, current.last, divided, estimate)?;
+            self.take_single(current.first, current.last, divided, estimate)?;
         }
         let part = self.current.as_ref().map(|current| &current.part);
         Ok(part.filter(|_| !self.again))
@@ -212,10 +212,10 @@ impl Parts {
     fn advance(&mut self, estimate: &mut impl Estimate) -> Result<()> {
         let (first, last) = (self.current.as_ref()).map_or((0, 0), |c| (c.first, c.last));
         if !self.single.is_empty() {
-            return self.from_single(first, last, true, estimate);
+            return self.take_single(first, last, true, estimate);
         }
         if !self.multi.is_empty() {
-            return self.from_multi(first, last, true, estimate);
+            return self.take_multi(first, last, true, estimate);
         }
         let end = self.box_num();
         if self.start >= end {
@@ -232,7 +232,7 @@ impl Parts {
         if !found && self.walk.tiles.is_some() {
             self.single.push(self.slab(first, first));
             let divided = self.divide_single();
-            return self.from_single(first, first, divided, estimate);
+            return self.take_single(first, first, divided, estimate);
         }
         let mut last = if found { next - 1 } else { first };
         let within = self.calibrate(first, &mut last);
@@ -248,10 +248,10 @@ impl Parts {
         }
         self.multi.push(self.slab(first, last));
         let divided = self.divide_multi();
-        self.from_multi(first, last, divided, estimate)
+        self.take_multi(first, last, divided, estimate)
     }
 
-    fn from_single(
+    fn take_single(
         &mut self,
         first: u64,
         last: u64,
@@ -277,7 +277,7 @@ impl Parts {
         Ok(())
     }
 
-    fn from_multi(
+    fn take_multi(
         &mut self,
         first: u64,
         last: u64,
