@@ -11,6 +11,7 @@ import ctypes as C
 import json
 import os
 import random
+import select
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,12 @@ class Apart:
     def __init__(self, path):
         self.path, self.process, self.crashes = path, None, 0
 
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
     def ask(self, case):
         if self.process is None:
             self.process = subprocess.Popen([sys.executable, __file__, "--serve", self.path], stdin=subprocess.PIPE,
@@ -90,12 +97,13 @@ class Apart:
         try:
             self.process.stdin.write(json.dumps(case) + "\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
+            # It may hang too, once it has written where it must not.
+            line = select.select([self.process.stdout], [], [], 120)[0] and self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
         if not line:
-            self.process.wait()
-            self.process, self.crashes = None, self.crashes + 1
+            self.end()
+            self.crashes += 1
             return None
         return json.loads(line)
 
@@ -152,6 +160,7 @@ def dense(judge, r, theirs, ours, folder, number, said):
             condition = (r.randrange(6), r.randint(-99, 99))
         case = {"uri": uri, "layout": layout, "rooms": rooms, "condition": condition, "types": ["int32"] * count,
                 "ranges": [[(low + a, low + b) for a, b in along] for along in ranges]}
+        lengths = lambda steps: [len(step[0]) for step in steps]
         what = f"dense {number}.{query} {layout} {shape} {[d.tile for d in dims]} {case['ranges']} {rooms}"
         mine, other = ask(ours, case), theirs.ask(case)
         stuck = not any(mine[-1][2].values())
@@ -161,9 +170,16 @@ def dense(judge, r, theirs, ours, folder, number, said):
             judge.same(f"{what}, cells", values[index].ravel(order).tolist(), got)
             if text:
                 judge.same(f"{what}, text", "".join(words[index].ravel(order)), "".join(step[1] for step in mine))
+        if several and text:
+            # Of fragments that meet one of the ranges the reference estimates text for the others too; ours does not.
+            continue
+        if isinstance(other, list) and lengths(other) != lengths(mine):
+            # Asked again, for what it has overwritten before may make it answer anything.
+            theirs.end()
+            other = theirs.ask(case)
         if isinstance(other, list) and [v for step in other for v in step[0]] == got:
             said["steps"] += 1
-            judge.same(f"{what}, steps", [len(step[0]) for step in other], [len(step[0]) for step in mine])
+            judge.same(f"{what}, steps", lengths(other), lengths(mine))
         else:
             said["other"] += 1
 
