@@ -35,12 +35,14 @@ pub fn last_component(uri: &str) -> &str {
     crate::fragment::last_component(uri)
 }
 
-/// Splits text into lines, the last of which may lack its end.
+/// Splits text into lines, the last of which may lack its end. A file that went through an editor
+/// may end its lines in CR LF.
 fn lines(bytes: &[u8], what: &'static str) -> crate::error::Result<Vec<String>> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| crate::error::DecodeError::invalid(what, e.valid_up_to(), "not UTF-8"))?;
     Ok(text
-        .lines()
+        .split('\n')
+        .map(|line| line.trim_end_matches('\r'))
         .filter(|line| !line.is_empty())
         .map(String::from)
         .collect())
@@ -71,6 +73,10 @@ mod tests {
         let vacuum = VacuumList { uris };
         assert_eq!(VacuumList::decode(&vacuum.encode()).unwrap(), vacuum);
         assert_eq!(VacuumList::decode(b"").unwrap(), VacuumList::default());
+        // What is decoded is the same again from its own bytes.
+        let edited = VacuumList::decode(b"a\r\n\r\nb\r").unwrap();
+        assert_eq!(edited.uris, ["a", "b"]);
+        assert_eq!(VacuumList::decode(&edited.encode()).unwrap(), edited);
     }
 
     #[test]

@@ -140,6 +140,13 @@ pub trait Storage: Send + Sync + Debug {
     /// The size of an object in bytes.
     fn size(&self, path: &StorePath) -> Result<u64>;
 
+    /// Bytes that an object takes where it lies, which may be fewer than its [`Self::size`] where
+    /// ranges that nobody wrote read as zeros; `None` where that cannot be, or is not known.
+    fn stored_size(&self, path: &StorePath) -> Result<Option<u64>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Writes a whole object: afterwards all of it is visible, or nothing.
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
 

@@ -98,6 +98,28 @@ fn what_is_larger_than_memory_may_be_is_not_read() {
 }
 
 #[test]
+fn what_only_claims_to_be_large_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    let uri = array(&context, folder.path());
+    let fragment = files_in(&Path::new(&uri).join("__fragments")).remove(0);
+    let data = File::options().write(true).open(file_in(&fragment));
+    data.unwrap().set_len(1 << 40).unwrap();
+    let target = folder.path().join("copy");
+    let copied = context.object(&uri).copy_to(target.to_str().unwrap());
+    match copied {
+        Err(Error::InvalidArgument(text)) => {
+            assert!(
+                text.contains("__fragments") && text.contains("1099511627776"),
+                "{text}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(!target.exists());
+}
+
+#[test]
 fn links_out_of_an_array_change_nothing_there() {
     let folder = tempfile::tempdir().unwrap();
     let context = context();

@@ -280,6 +280,11 @@ fn prepare(before: Before, duplicates: bool) -> MemoryStorage {
 
 fn copy_of(storage: &dyn Storage) -> MemoryStorage {
     let copy = MemoryStorage::new();
+    copy_to(storage, &copy);
+    copy
+}
+
+fn copy_to(storage: &dyn Storage, copy: &dyn Storage) {
     for (folder, entries) in storage.list_tree(&StorePath::memory("")).unwrap() {
         for entry in entries.iter().filter(|entry| !entry.is_dir) {
             let path = StorePath::memory(&folder).join(&entry.name);
@@ -288,10 +293,9 @@ fn copy_of(storage: &dyn Storage) -> MemoryStorage {
                 range: ReadRange::All,
             };
             let body = storage.read(&[request]).unwrap().remove(0);
-            Storage::put(&copy, &path, body).unwrap();
+            copy.put(&path, body).unwrap();
         }
     }
-    copy
 }
 
 /// What a user sees: cells at some times, schemas, keys; of what lies where the array was moved to
@@ -374,14 +378,32 @@ struct Matrix<'a> {
     look: fn(&Context) -> Vec<String>,
     /// Whether there are no locks of folders.
     claims: bool,
+    /// Whether it is of files, below the folder that the process is in.
+    files: bool,
+    /// How many stops of each pair are one that is tried.
+    every: usize,
     /// Whether two who do the same may both say that they have done it.
     may_agree: bool,
 }
 
+impl Matrix<'_> {
+    /// The base once more, and nothing else. Each user of files has a storage of its own.
+    fn ground(&self) -> Box<dyn Fn() -> Arc<dyn Storage>> {
+        if !self.files {
+            let memory: Arc<dyn Storage> = Arc::new(copy_of(&self.base));
+            return Box::new(move || Arc::clone(&memory));
+        }
+        for entry in std::fs::read_dir(".").unwrap() {
+            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        }
+        copy_to(&self.base, &LocalStorage::new());
+        Box::new(|| Arc::new(LocalStorage::new()))
+    }
+}
+
 /// One after the other, those of them that are named.
 fn in_order(matrix: &Matrix<'_>, operations: [&Operation; 2], order: &[usize]) -> Outcome {
-    let base = &matrix.base;
-    let context = context(Arc::new(copy_of(base)));
+    let context = context(matrix.ground()());
     let mut done = [false; 2];
     for &i in order {
         done[i] = operations[i].1(&context).is_ok();
@@ -398,10 +420,10 @@ fn interleaved(
     operations: [&Operation; 2],
     stop_at: usize,
 ) -> Option<(Outcome, [Option<Error>; 2])> {
-    let memory: Arc<dyn Storage> = Arc::new(copy_of(&matrix.base));
+    let ground = matrix.ground();
     let gate = Gate::new(stop_at);
     let view = |role| {
-        let mut storage = SteppedStorage::new(Arc::clone(&memory), &gate, role);
+        let mut storage = SteppedStorage::new(ground(), &gate, role);
         if matrix.claims {
             storage = storage.with_claims();
         }
@@ -424,7 +446,7 @@ fn interleaved(
         Some([running.join().unwrap().err(), second.err()])
     })?;
     let done = [results[0].is_none(), results[1].is_none()];
-    let seen = (matrix.look)(&context(memory));
+    let seen = (matrix.look)(&context(ground()));
     Some((Outcome { seen, done }, results))
 }
 
@@ -435,6 +457,8 @@ fn arrays<'a>(before: Before, duplicates: bool) -> Matrix<'a> {
         operations: OPERATIONS.iter().collect(),
         look,
         claims: false,
+        files: false,
+        every: 1,
         may_agree: false,
     }
 }
@@ -450,7 +474,7 @@ fn check_pairs(matrix: &Matrix<'_>) {
                 in_order(matrix, pair, &[1, 0]),
             ];
             let alone = [in_order(matrix, pair, &[0]), in_order(matrix, pair, &[1])];
-            for stop_at in 0.. {
+            for stop_at in (runs % matrix.every..).step_by(matrix.every) {
                 let Some((outcome, errors)) = interleaved(matrix, pair, stop_at) else {
                     break;
                 };
@@ -478,7 +502,7 @@ fn check_pairs(matrix: &Matrix<'_>) {
         }
     }
     eprintln!("{}: {runs} runs", matrix.name);
-    assert!(runs > 300, "{runs}");
+    assert!(runs > 300 / matrix.every.min(10), "{runs}");
     assert!(
         wrong.is_empty(),
         "{} of {runs}:\n{}",
@@ -520,6 +544,8 @@ fn on_a_group() {
         operations: GROUP_OPERATIONS.iter().collect(),
         look: look_at_group,
         claims: false,
+        files: false,
+        every: 1,
         may_agree: true,
     });
 }
@@ -534,4 +560,33 @@ fn where_folders_have_no_locks() {
     let whole = ["move", "delete array"];
     matrix.operations.retain(|(name, _)| !whole.contains(name));
     check_pairs(&matrix);
+}
+
+/// Real files, which two storages lock and change as two processes do: some of the stops, or as
+/// many as `AZULEJO_EVERY` says (1: all of them).
+#[cfg(unix)]
+#[test]
+fn on_files() {
+    let every = std::env::var("AZULEJO_EVERY").ok();
+    let every = every.map_or(23, |every| every.parse().unwrap());
+    // Where nothing is synced, which is not what this is about.
+    let quick = std::path::Path::new("/dev/shm");
+    let folder = match quick.is_dir() {
+        true => tempfile::tempdir_in(quick).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    };
+    // Paths in memory are relative ones of files. No other test of this program has any.
+    std::env::set_current_dir(folder.path()).unwrap();
+    for (before, duplicates) in [
+        (Before::Plain, false),
+        (Before::Plain, true),
+        (Before::Merged, false),
+        (Before::OneCommit, false),
+        (Before::Dense, false),
+    ] {
+        let mut matrix = arrays(before, duplicates);
+        matrix.name.push_str(", files");
+        (matrix.files, matrix.every) = (true, every);
+        check_pairs(&matrix);
+    }
 }

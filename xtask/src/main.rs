@@ -6,6 +6,7 @@ mod capi;
 mod clients;
 mod cloud;
 mod corpus;
+mod endure;
 mod expected;
 mod features;
 mod fences;
@@ -55,6 +56,9 @@ cargo xtask TASK
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, streams, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
+  endure [--minutes N | --seconds N] [--seed N] [--debug | --library FILE]
+                              four processes, one of them libtiledb, change and read the same arrays, against a model of all
+                              that they write
   features                    every feature of the libraries alone compiles without a warning
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
@@ -115,6 +119,7 @@ fn main() -> ExitCode {
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),
         ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),
+        ["endure", rest @ ..] => endure::run(rest),
         ["cloud", rest @ ..] => cloud::run(rest),
         ["clients", rest @ ..] => clients::run(rest),
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),

@@ -139,6 +139,11 @@ impl Attempts {
         Self { left: ATTEMPTS - 1 }
     }
 
+    /// The only one.
+    pub fn one() -> Self {
+        Self { left: 0 }
+    }
+
     /// Whether there is another one, which is then used up.
     pub fn another(&mut self) -> bool {
         let is_left = self.left > 0;

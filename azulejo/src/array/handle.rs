@@ -1,14 +1,10 @@
 //! The place of an array: what can be done with it before it is open.
 
-#[cfg(feature = "stream")]
-use super::OpenScope;
 use super::{Array, Snapshot, TimeRange};
 use crate::context::Context;
 use crate::error::Result;
 use crate::snapshots;
-use crate::storage::Uri;
-#[cfg(feature = "stream")]
-use crate::storage::Waiting;
+use crate::storage::{Uri, Waiting, block_on};
 
 /// The place where an array lies, or is to lie: what [`Context::array`] gives.
 ///
@@ -76,7 +72,20 @@ impl ArrayHandle {
     /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Array> {
-        self.snapshot_at(time_range)?.array()
+        let open = |uri: &str, time: TimeRange| {
+            let (uri, time) = (Uri::parse(uri)?, time.not_empty()?);
+            block_on(Snapshot::open_array(
+                &self.context,
+                &uri,
+                time,
+                Waiting::Blocks,
+            ))
+        };
+        let found = open(&self.uri, time_range);
+        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
+            let end = time_range.end.min(at);
+            open(uri, TimeRange { end, ..time_range })
+        })
     }
 
     /// As [`Self::open`], for an executor: the same requests, and nobody blocks while the storage
@@ -96,9 +105,8 @@ impl ArrayHandle {
     #[cfg(feature = "stream")]
     pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Array> {
         let uri = Uri::parse(&self.uri)?;
-        let (time, scope) = (time_range.not_empty()?, OpenScope::default());
-        let opening = Snapshot::open_as(&self.context, &uri, time, &scope, Waiting::Polls);
-        opening.await?.array_polled().await
+        let time = time_range.not_empty()?;
+        Snapshot::open_array(&self.context, &uri, time, Waiting::Polls).await
     }
 
     /// The array's schemas, key-values and commits as they are now. Its fragments are not looked

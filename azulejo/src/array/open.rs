@@ -12,8 +12,10 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
 use azulejo_format::commit::{Delete, Update, VacuumList};
-use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, Suffix};
-use azulejo_format::{ArraySchema, DecodeError};
+use azulejo_format::path::{
+    FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, Suffix, fragment_version,
+};
+use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
 use bytes::Bytes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +31,8 @@ pub(super) const FEW_TAILS: usize = 8;
 /// An array whose folders were listed, and whose schemas and commits were read.
 pub(super) struct Opened {
     pub location: Location,
+    /// The time asked for; an open end is the time when the folders had been listed.
+    pub time: TimeRange,
     pub schemas: Schemas,
     pub metadata_files: DetailFiles,
     pub unread: Unread,
@@ -76,8 +80,20 @@ pub(super) struct Unread {
     pub tails: HashMap<StorePath, Tail>,
 }
 
+impl Unread {
+    /// Whether a fragment that was made of several lies in a time in part, and does not count in it.
+    pub(super) fn has_replaced_in_part(&self, time: TimeRange, dense: bool) -> bool {
+        let fragments = self.committed.fragments.iter().map(|f| &f.entry.name);
+        fragments
+            .filter(|name| time.overlaps(name) && !time.contains(name))
+            .any(|name| {
+                dense || !fragment_version(name).is_ok_and(FormatVersion::may_count_in_part)
+            })
+    }
+}
+
 /// What to open of an array instead of all that counts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OpenScope {
     /// File names of the fragments that count; others do not. `None`: all.
     pub fragments: Option<HashSet<String>>,
@@ -93,7 +109,7 @@ pub(crate) struct OpenScope {
     pub schemas_only: bool,
 }
 
-/// Opens the array at `uri`.
+/// Opens the array at `uri`. An open end of `time` is the time of opening.
 pub(super) async fn open(
     context: &Context,
     uri: &Uri,
@@ -116,6 +132,9 @@ pub(super) async fn open(
             return Err(no_array(&location, &directory));
         }
         operation.check()?;
+        // What was listed was written by now: a consolidation that has ended meanwhile, whose old
+        // fragments may be gone, lies in this time as a whole.
+        let time = time.resolved();
         let opened = open_listed(context, location, time, scope, &directory, waiting).await;
         if !attempts.again(&opened) {
             return opened;
@@ -195,6 +214,7 @@ async fn open_listed(
     };
     Ok(Opened {
         location,
+        time,
         schemas,
         metadata_files: directory.metadata.clone(),
         unread,

@@ -33,6 +33,8 @@ struct SnapshotInner {
     context: Context,
     uri: Uri,
     location: Location,
+    asked: TimeRange,
+    /// As asked, with an end.
     time_range: TimeRange,
     scope: OpenScope,
     schemas: Schemas,
@@ -74,7 +76,8 @@ impl Snapshot {
             ..OpenScope::default()
         };
         // The latest schema counts, also one of a clock that goes ahead of this machine's.
-        Self::open_unresolved(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)
+        let ever = TimeRange::until(u64::MAX - 1);
+        Self::open_scope(context, &Uri::parse(uri)?, ever, &scope)
     }
 
     /// Opens a part of an array.
@@ -84,38 +87,35 @@ impl Snapshot {
         time_range: TimeRange,
         scope: &OpenScope,
     ) -> Result<Self> {
-        Self::open_unresolved(context, uri, time_range.resolved(), scope)
-    }
-
-    /// As [`Self::open_scope`]; in a range without an end also what has a time in the future counts.
-    fn open_unresolved(
-        context: &Context,
-        uri: &Uri,
-        time_range: TimeRange,
-        scope: &OpenScope,
-    ) -> Result<Self> {
-        let opening = Self::open_as(context, uri, time_range, scope, Waiting::Blocks);
-        block_on(opening)
+        block_on(Self::open_as(
+            context,
+            uri,
+            time_range,
+            scope,
+            Waiting::Blocks,
+        ))
     }
 
     /// Opens an array, by whoever waits.
     pub(super) async fn open_as(
         context: &Context,
         uri: &Uri,
-        time_range: TimeRange,
+        asked: TimeRange,
         scope: &OpenScope,
         waiting: Waiting,
     ) -> Result<Self> {
         let Opened {
             location,
+            time: time_range,
             schemas,
             metadata_files,
             unread,
-        } = open::open(context, uri, time_range, scope, waiting).await?;
+        } = open::open(context, uri, asked, scope, waiting).await?;
         let inner = SnapshotInner {
             context: context.clone(),
             uri: uri.clone(),
             location,
+            asked,
             time_range,
             scope: scope.clone(),
             schemas,
@@ -138,6 +138,11 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Corrupt`] for metadata that cannot be, [`Error::Storage`].
     pub fn array(&self) -> Result<Array> {
+        self.array_within(Attempts::new())
+    }
+
+    /// As [`Self::array`], with so many attempts.
+    pub(super) fn array_within(&self, attempts: Attempts) -> Result<Array> {
         let mut fragments = self
             .inner
             .fragments
@@ -146,7 +151,7 @@ impl Snapshot {
         let contents = match &*fragments {
             KnownFragments::Read(contents) => Arc::clone(contents),
             KnownFragments::Unread(unread) => {
-                let reading = self.inner.read_contents(unread, Waiting::Blocks);
+                let reading = self.inner.read_contents(unread, attempts, Waiting::Blocks);
                 let contents = Arc::new(block_on(reading)?);
                 *fragments = KnownFragments::Read(Arc::clone(&contents));
                 contents
@@ -160,8 +165,7 @@ impl Snapshot {
     }
 
     /// As [`Self::array`], for an executor. Whoever else asks meanwhile looks too.
-    #[cfg(feature = "stream")]
-    pub(super) async fn array_polled(&self) -> Result<Array> {
+    async fn array_polled(&self, attempts: Attempts) -> Result<Array> {
         let fragments = || {
             let fragments = self.inner.fragments.lock();
             fragments.unwrap_or_else(PoisonError::into_inner)
@@ -171,10 +175,53 @@ impl Snapshot {
             KnownFragments::Unread(unread) => Some(Arc::clone(unread)),
         };
         if let Some(unread) = unread {
-            let contents = self.inner.read_contents(&unread, Waiting::Polls).await?;
+            let reading = self.inner.read_contents(&unread, attempts, Waiting::Polls);
+            let contents = reading.await?;
             *fragments() = KnownFragments::Read(Arc::new(contents));
         }
         self.array()
+    }
+
+    /// Opens it again as it is now, if it was opened as it was then: for a reader that has found
+    /// files gone. `None` for an array of another time, or of chosen fragments.
+    pub(crate) async fn reopened(&self, waiting: Waiting) -> Option<Result<Array>> {
+        let SnapshotInner {
+            context,
+            uri,
+            asked,
+            scope,
+            ..
+        } = &*self.inner;
+        if asked.end != u64::MAX || *scope != OpenScope::default() {
+            return None;
+        }
+        Some(Self::open_array(context, uri, *asked, waiting).await)
+    }
+
+    /// Opens an array with its fragments. Where a vacuum was faster, it is opened again: as it is
+    /// then, if no time was asked for.
+    pub(super) async fn open_array(
+        context: &Context,
+        uri: &Uri,
+        asked: TimeRange,
+        waiting: Waiting,
+    ) -> Result<Array> {
+        let scope = OpenScope::default();
+        let mut attempts = Attempts::new();
+        loop {
+            let snapshot = Self::open_as(context, uri, asked, &scope, waiting).await?;
+            let once = match asked.end {
+                u64::MAX => Attempts::one(),
+                _ => Attempts::new(),
+            };
+            let array = match waiting {
+                Waiting::Blocks => snapshot.array_within(once),
+                Waiting::Polls => snapshot.array_polled(once).await,
+            };
+            if asked.end != u64::MAX || !attempts.again(&array) {
+                return array;
+            }
+        }
     }
 
     /// The context that it was opened with.
@@ -410,7 +457,12 @@ impl Snapshot {
 }
 
 impl SnapshotInner {
-    async fn read_contents(&self, unread: &Unread, waiting: Waiting) -> Result<Contents> {
+    async fn read_contents(
+        &self,
+        unread: &Unread,
+        mut attempts: Attempts,
+        waiting: Waiting,
+    ) -> Result<Contents> {
         let Self {
             context,
             uri,
@@ -421,7 +473,6 @@ impl SnapshotInner {
         let (operation, time) = (context.begin(), *time_range);
         let (location, schemas) = (&self.location, &self.schemas);
         let mut contents = footers::read(context, location, schemas, time, unread, waiting).await;
-        let mut attempts = Attempts::new();
         while attempts.again(&contents) {
             operation.check()?;
             let Opened {
@@ -430,8 +481,11 @@ impl SnapshotInner {
                 unread,
                 ..
             } = open::open(context, uri, time, scope, waiting).await?;
-            // Another array has taken its place.
-            if schemas.latest_name != self.schemas.latest_name {
+            // Another array has taken its place, or the cells have gone into a fragment that does not
+            // count at this time: that they are gone is better said than passed over.
+            if schemas.latest_name != self.schemas.latest_name
+                || unread.has_replaced_in_part(time, schemas.latest.is_dense())
+            {
                 break;
             }
             contents = footers::read(context, &location, &schemas, time, &unread, waiting).await;

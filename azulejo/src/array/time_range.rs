@@ -25,7 +25,7 @@ impl TimeRange {
         Self { start: 0, end }
     }
 
-    /// This range with a fixed end, which must not be before its start.
+    /// This range, whose end must not be before its start.
     pub(super) fn not_empty(self) -> Result<Self> {
         let Self { start, end } = self.resolved();
         if start > end {
@@ -33,7 +33,7 @@ impl TimeRange {
                 "a time range from {start} to {end} is empty"
             )));
         }
-        Ok(Self { start, end })
+        Ok(self)
     }
 
     /// With a fixed end: what carries a time in the future does not count yet.

@@ -305,6 +305,11 @@ fn is_copied(location: &Location, target: &Location) -> Result<bool> {
     Ok(true)
 }
 
+/// A file larger than this is not copied if less than one of so many of its bytes were written: no
+/// array has such a file, and a few bytes of a hostile one would fill a disk.
+const LARGEST_HOLLOW: u64 = 1 << 30;
+const HOLLOW: u64 = 1024;
+
 /// First bytes of files that are compared.
 const COMPARED: u64 = 64 << 10;
 
@@ -431,7 +436,8 @@ fn is_marker(path: &str) -> bool {
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] if it is not small and a
-/// local file lies at `to`.
+/// local file lies at `to`; [`Error::InvalidArgument`] if it is large and nearly all of it was never
+/// written: a copy would take up all that it only claims.
 pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()> {
     let (source, target) = (&from.path, &to.path);
     let size = match size {
@@ -448,6 +454,14 @@ pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()
     };
     if size <= PIECE {
         return to.storage.put(target, read(ReadRange::All)?);
+    }
+    if size > LARGEST_HOLLOW
+        && let Some(stored) = from.storage.stored_size(source)?
+        && stored < size / HOLLOW
+    {
+        return Err(Error::InvalidArgument(format!(
+            "{source} claims {size} bytes and holds {stored}: it is not copied"
+        )));
     }
     let mut upload = to.storage.upload(target)?;
     let mut start = 0;

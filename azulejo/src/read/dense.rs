@@ -177,6 +177,11 @@ impl DenseReader {
         &self.operation
     }
 
+    /// Goes on as a part of that one.
+    pub fn belongs_to(&mut self, operation: Operation) {
+        self.operation = operation;
+    }
+
     /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;

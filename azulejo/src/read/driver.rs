@@ -13,8 +13,8 @@ use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
-use crate::array::Array;
-use crate::cancel::CancelHandle;
+use crate::array::{Array, Attempts};
+use crate::cancel::{CancelHandle, Operation};
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
 use crate::condition::Meaning;
 use crate::context::Context;
@@ -64,12 +64,21 @@ impl ArrayReader {
         }
     }
 
-    /// What cancels this read alone.
-    fn cancel_handle(&self) -> CancelHandle {
+    /// What this read is, for who cancels it; `None` if it has ended.
+    fn operation(&self) -> Option<&Operation> {
         match &self.plan {
-            PlannedReader::Dense(reader) => reader.operation().handle(),
-            PlannedReader::Sparse(reader) => reader.operation().handle(),
-            PlannedReader::Ended => CancelHandle::default(),
+            PlannedReader::Dense(reader) => Some(reader.operation()),
+            PlannedReader::Sparse(reader) => Some(reader.operation()),
+            PlannedReader::Ended => None,
+        }
+    }
+
+    /// Goes on as a part of an operation.
+    fn belongs_to(&mut self, operation: Operation) {
+        match &mut self.plan {
+            PlannedReader::Dense(reader) => reader.belongs_to(operation),
+            PlannedReader::Sparse(reader) => reader.belongs_to(operation),
+            PlannedReader::Ended => {}
         }
     }
 
@@ -115,6 +124,84 @@ impl ArrayReader {
     }
 }
 
+/// What begins a read, and begins it anew where files are gone that the array had when it was
+/// opened: consolidations and vacuums go on beside readers. There is one for as long as nothing was
+/// given out.
+#[derive(Debug)]
+struct Beginning {
+    array: Array,
+    attempts: Attempts,
+    /// The first one's: whoever can cancel it can cancel those that take its place.
+    operation: Option<Operation>,
+    few_batches: bool,
+}
+
+impl Beginning {
+    fn of(array: &Array) -> Self {
+        Self {
+            array: array.clone(),
+            attempts: Attempts::new(),
+            operation: None,
+            few_batches: false,
+        }
+    }
+
+    /// The read, planned.
+    async fn reader(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
+        loop {
+            let error = match ArrayReader::new(&self.array, options, waiting).await {
+                Ok(reader) => return Ok(self.began(reader)),
+                Err(error) => error,
+            };
+            if !self.opens_again(&error, waiting).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// A reader that is as the first one was made.
+    fn began(&mut self, mut reader: ArrayReader) -> ArrayReader {
+        if self.few_batches {
+            reader.prefer_few_batches();
+        }
+        match &self.operation {
+            Some(operation) => reader.belongs_to(operation.clone()),
+            None => self.operation = reader.operation().cloned(),
+        }
+        reader
+    }
+
+    /// The read from its beginning, if an error says that something was gone.
+    async fn anew(
+        &mut self,
+        error: &Error,
+        options: &BoundOptions,
+        waiting: Waiting,
+    ) -> Option<ArrayReader> {
+        let cancelled = |operation: &Operation| operation.check().is_err();
+        if self.operation.as_ref().is_some_and(cancelled) || !self.opens_again(error, waiting).await
+        {
+            return None;
+        }
+        self.reader(options, waiting).await.ok()
+    }
+
+    /// Whether something was gone, and the array could be opened again as it is now. What is bound
+    /// to its schema must fit still.
+    async fn opens_again(&mut self, error: &Error, waiting: Waiting) -> bool {
+        if !matches!(error, Error::NotFound { .. }) || !self.attempts.another() {
+            return false;
+        }
+        match self.array.reopened(waiting).await {
+            Some(Ok(array)) if array.schema_name() == self.array.schema_name() => {
+                self.array = array;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A query under way: an iterator of batches, each within the memory budget, in the order asked
 /// for.
 #[derive(Debug)]
@@ -122,18 +209,37 @@ pub struct Reader {
     context: Context,
     options: BoundOptions,
     source: ArrayReader,
+    /// Until cells were given out.
+    beginning: Option<Beginning>,
     /// Cells that a caller's buffers had no room for, and how many of them are done.
     rest: Option<(ColumnSet, usize)>,
 }
 
 impl Reader {
     fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
+        let mut beginning = Beginning::of(array);
+        let source = block_on(beginning.reader(&options, Waiting::Blocks))?;
         Ok(Self {
             context: array.context().clone(),
-            source: block_on(ArrayReader::new(array, &options, Waiting::Blocks))?,
+            source,
             options,
+            beginning: Some(beginning),
             rest: None,
         })
+    }
+
+    /// Whether the read begins anew after an error, because nothing was given out.
+    fn begins_anew(&mut self, error: &Error) -> bool {
+        let Some(beginning) = &mut self.beginning else {
+            return false;
+        };
+        match block_on(beginning.anew(error, &self.options, Waiting::Blocks)) {
+            Some(reader) => {
+                self.source = reader;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that
@@ -163,7 +269,14 @@ impl Reader {
             versions: true,
             matching_only: false,
         };
-        Self::of_bound(array, options)
+        Ok(Self {
+            context: array.context().clone(),
+            source: block_on(ArrayReader::new(array, &options, Waiting::Blocks))?,
+            options,
+            // What is merged is what was chosen, or nothing.
+            beginning: None,
+            rest: None,
+        })
     }
 
     /// The types of the result's columns, in their order.
@@ -176,15 +289,26 @@ impl Reader {
     /// [`Context::cancel_handle`] ends these too.
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
-        self.source.cancel_handle()
+        self.source
+            .operation()
+            .map_or_else(CancelHandle::default, Operation::handle)
     }
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
     pub fn read_all(mut self) -> Result<ColumnSet> {
         self.source.prefer_few_batches();
+        if let Some(beginning) = &mut self.beginning {
+            beginning.few_batches = true;
+        }
         let mut batches = Vec::new();
-        while let Some(batch) = self.next_batch()? {
-            batches.push(batch);
+        loop {
+            match self.step() {
+                Ok(Some(batch)) => batches.push(batch),
+                Ok(None) => break,
+                // Nothing is given out before the last batch is there.
+                Err(error) if self.begins_anew(&error) => batches.clear(),
+                Err(error) => return Err(error),
+            }
         }
         match batches.len() {
             0 => Ok(self.options.empty()),
@@ -204,10 +328,7 @@ impl Reader {
                 "{given} buffers for {wanted} fields"
             )));
         }
-        let mut progress = FillProgress {
-            written: vec![PartBytes::default(); columns.len()],
-            ..FillProgress::default()
-        };
+        let mut progress = nothing(columns.len());
         loop {
             let (batch, done) = match self.rest.take() {
                 Some(rest) => rest,
@@ -217,11 +338,20 @@ impl Reader {
                         columns: &mut *columns,
                         progress: &mut progress,
                     };
-                    match block_on(self.source.next(output))? {
-                        Some(Batch::Own(batch)) => (batch, 0),
-                        Some(Batch::Placed) => continue,
-                        Some(Batch::NoRoom) => return Ok(progress),
-                        None => {
+                    match block_on(self.source.next(output)) {
+                        Err(error) if self.begins_anew(&error) => {
+                            progress = nothing(columns.len());
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                        Ok(Some(Batch::Own(batch))) => (batch, 0),
+                        Ok(Some(Batch::Placed)) => continue,
+                        Ok(Some(Batch::NoRoom)) => {
+                            self.gave_out(&progress);
+                            return Ok(progress);
+                        }
+                        Ok(None) => {
+                            self.gave_out(&progress);
                             progress.complete = true;
                             return Ok(progress);
                         }
@@ -231,6 +361,7 @@ impl Reader {
             let copied = copy::copy(&self.context, &batch, done, columns, &mut progress);
             let left = done + copied.cells < batch.cell_num;
             if left {
+                self.gave_out(&progress);
                 self.rest = Some((batch, done + copied.cells));
                 return match copied.too_small {
                     Some(error) if progress.cells == 0 => Err(error),
@@ -240,8 +371,28 @@ impl Reader {
         }
     }
 
+    /// Something reached the caller: the read cannot begin anew any more.
+    fn gave_out(&mut self, progress: &FillProgress) {
+        if progress.cells > 0 {
+            self.beginning = None;
+        }
+    }
+
     /// The next cells that no caller has seen; errors end the query.
     fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        loop {
+            match self.step() {
+                Err(error) if self.begins_anew(&error) => {}
+                batch => {
+                    self.beginning = None;
+                    return batch;
+                }
+            }
+        }
+    }
+
+    /// The next cells, or an error that the read may survive.
+    fn step(&mut self) -> Result<Option<ColumnSet>> {
         if let Some((batch, done)) = self.rest.take() {
             return Ok(Some(batch.slice(done..batch.cell_num)));
         }
@@ -250,8 +401,20 @@ impl Reader {
     }
 }
 
+/// What was done before anything was.
+fn nothing(fields: usize) -> FillProgress {
+    FillProgress {
+        written: vec![PartBytes::default(); fields],
+        ..FillProgress::default()
+    }
+}
+
 impl Array {
     /// Starts a read: checks the options and plans, for which it reads metadata alone.
+    ///
+    /// Where a vacuum beside it removes what the array was opened with, and no time was asked for,
+    /// the read begins anew on the array as it is then, by itself, as long as none of its cells were
+    /// given out.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] and [`Error::SchemaMismatch`] for options that do not suit the

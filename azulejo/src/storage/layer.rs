@@ -76,6 +76,7 @@ storage_layer! {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
     fn size(&self, path: &StorePath) -> Result<u64>;
+    fn stored_size(&self, path: &StorePath) -> Result<Option<u64>>;
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>>;
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;

@@ -352,6 +352,16 @@ impl Storage for LocalStorage {
         }
     }
 
+    #[cfg(unix)]
+    fn stored_size(&self, path: &StorePath) -> Result<Option<u64>> {
+        use std::os::unix::fs::MetadataExt;
+        match fs::metadata(path.as_native()) {
+            // Blocks of 512 bytes, whatever those of the file system are.
+            Ok(metadata) => Ok(Some(metadata.blocks().saturating_mul(512))),
+            Err(e) => Err(io_error("read", path, e)),
+        }
+    }
+
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
         refuse_links("write", path)?;

@@ -1,6 +1,6 @@
 //! Reads that an executor polls.
 
-use super::ArrayReader;
+use super::{ArrayReader, Beginning};
 use crate::array::Array;
 use crate::column::ColumnSet;
 use crate::error::Result;
@@ -67,7 +67,18 @@ impl Array {
 
 async fn first(array: Array, options: ReadOptions) -> Result<Option<(ColumnSet, ArrayReader)>> {
     let options = bind(&array, &options, Waiting::Polls).await?;
-    next(ArrayReader::new(&array, &options, Waiting::Polls).await?).await
+    let mut beginning = Beginning::of(&array);
+    let mut reader = beginning.reader(&options, Waiting::Polls).await?;
+    loop {
+        let error = match next(reader).await {
+            Ok(batch) => return Ok(batch),
+            Err(error) => error,
+        };
+        match beginning.anew(&error, &options, Waiting::Polls).await {
+            Some(again) => reader = again,
+            None => return Err(error),
+        }
+    }
 }
 
 async fn next(mut reader: ArrayReader) -> Result<Option<(ColumnSet, ArrayReader)>> {

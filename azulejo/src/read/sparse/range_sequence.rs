@@ -57,6 +57,11 @@ impl RangeSequence {
         self.reader.operation()
     }
 
+    /// Goes on as a part of that operation.
+    pub fn belongs_to(&mut self, operation: Operation) {
+        self.reader.query.operation = operation;
+    }
+
     /// As [`SparseReader::next`].
     pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         loop {

@@ -1,0 +1,153 @@
+//! Readers that a vacuum overtakes: what they were opened with is gone before they read it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
+
+use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
+use azulejo::read::ReadOptions;
+use azulejo::storage::{LocalStorage, MemoryStorage};
+use azulejo::write::WriteOptions;
+use azulejo::{Array, Config, Context, Error, TimeRange};
+use std::sync::Arc;
+
+const URI: &str = "mem://array";
+/// Cells of each write.
+const CELLS: i64 = 10;
+
+fn context() -> Context {
+    let config = Config::new().threads(1);
+    let (local, memory) = (LocalStorage::new(), MemoryStorage::new());
+    Context::with_storages(config, None, Arc::new(local), Arc::new(memory)).unwrap()
+}
+
+fn write(context: &Context, part: i64, dense: bool) {
+    let x: Vec<i64> = (part * CELLS..(part + 1) * CELLS).collect();
+    let mut options = WriteOptions::new();
+    let mut columns = vec![ColumnBuffers::of_values("a", x.clone())];
+    if dense {
+        let ranges = vec![Range::of(x[0], x[9])];
+        options = options.subarray(NdRectangle { ranges });
+    } else {
+        columns.push(ColumnBuffers::of_values("x", x));
+    }
+    let mut writer = context.array(URI).writer(options).unwrap();
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+/// An array of three fragments.
+fn array(dense: bool) -> Context {
+    let context = context();
+    let schema = match dense {
+        true => ArraySchema::dense(),
+        false => ArraySchema::sparse().capacity(4),
+    };
+    let schema = schema.dimension("x", 0i64..=4 * CELLS - 1, 10);
+    let schema = schema.attribute("a", Datatype::Int64).build();
+    context.array(URI).create(schema.unwrap()).unwrap();
+    (0..3).for_each(|part| write(&context, part, dense));
+    context
+}
+
+/// A fourth fragment, then all of them are one, and the others gone.
+fn overtake(context: &Context, dense: bool) {
+    write(context, 3, dense);
+    let array = context.array(URI);
+    array.consolidate(&FragmentOptions::new()).unwrap();
+    let removed = array.vacuum(Mode::Fragments, VacuumOptions::default());
+    assert!(removed.unwrap().folders.len() >= 4);
+}
+
+fn all() -> Vec<i64> {
+    (0..4 * CELLS).collect()
+}
+
+fn values(cells: &ColumnSet) -> Vec<i64> {
+    cells.column("a").unwrap().values().unwrap().to_vec()
+}
+
+fn options() -> ReadOptions {
+    ReadOptions::new().fields(["a"])
+}
+
+#[test]
+fn a_read_that_is_overtaken_reads_what_there_is_then() {
+    for dense in [false, true] {
+        // Before it is planned, and after.
+        let context = array(dense);
+        let opened = context.array(URI).open().unwrap();
+        overtake(&context, dense);
+        let cells = opened.read(options()).unwrap().read_all().unwrap();
+        assert_eq!(values(&cells), all(), "dense: {dense}");
+
+        let context = array(dense);
+        let reader = context.array(URI).open().unwrap().read(options()).unwrap();
+        let cancel = reader.cancel_handle();
+        overtake(&context, dense);
+        assert_eq!(values(&reader.read_all().unwrap()), all(), "dense: {dense}");
+        cancel.cancel();
+
+        // Batch after batch: none of the first ones is given out twice.
+        let context = array(dense);
+        let reader = context.array(URI).open().unwrap().read(options()).unwrap();
+        overtake(&context, dense);
+        let batches = reader.map(|batch| values(&batch.unwrap()));
+        assert_eq!(batches.flatten().collect::<Vec<_>>(), all());
+
+        // Into memory of the caller's.
+        let context = array(dense);
+        let mut reader = context.array(URI).open().unwrap().read(options()).unwrap();
+        overtake(&context, dense);
+        let mut data = vec![0u8; 8 * all().len()];
+        let columns = &mut [ColumnMut {
+            data: &mut data,
+            offsets: None,
+            validity: None,
+        }];
+        let progress = reader.read_into(columns).unwrap();
+        assert_eq!(progress.cells, all().len());
+        let bytes: Vec<u8> = all().iter().flat_map(|a| a.to_le_bytes()).collect();
+        assert!(data == bytes);
+    }
+}
+
+#[test]
+fn a_read_that_was_cancelled_does_not_begin_anew() {
+    let context = array(false);
+    let reader = context.array(URI).open().unwrap().read(options()).unwrap();
+    reader.cancel_handle().cancel();
+    overtake(&context, false);
+    assert!(matches!(reader.read_all(), Err(Error::Cancelled)));
+}
+
+/// What counts at a time that was asked for is what it was, or an error: never less.
+#[test]
+fn a_moment_that_is_gone_is_an_error() {
+    for dense in [false, true] {
+        let context = array(dense);
+        let handle = context.array(URI);
+        let time = handle.open().unwrap().time_range();
+        let snapshot = handle.snapshot_at(time).unwrap();
+        let opened = handle.open_at(time).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        overtake(&context, dense);
+        let read = |array: &Array| {
+            let cells = array.read(options())?.read_all()?;
+            let written = values(&cells).into_iter().filter(|a| *a >= 0);
+            Ok::<_, Error>(written.collect::<Vec<_>>())
+        };
+        let then: Vec<i64> = (0..3 * CELLS).collect();
+        assert!(matches!(read(&opened), Err(Error::NotFound { .. })));
+        let found = snapshot.array().and_then(|array| read(&array));
+        match found {
+            Ok(found) => assert_eq!(found, then),
+            Err(error) => assert!(matches!(error, Error::NotFound { .. }), "{error}"),
+        }
+        assert_eq!(time.start, TimeRange::ALL.start);
+    }
+}
