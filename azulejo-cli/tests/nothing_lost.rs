@@ -483,7 +483,7 @@ fn an_array_written_over_a_larger_one_shows_its_domain() {
     assert_eq!(said.out.lines().count(), 7, "{}", said.out);
     assert!(said.out.ends_with("5,10.0\n"), "{}", said.out);
     assert_eq!(bench.count("old"), 6);
-    let all = bench.json("agg old sum:value --json").to_string();
+    let all = bench.json("agg old sum:value").to_string();
     assert!(all.contains("30"), "{all}");
 }
 

@@ -120,7 +120,7 @@ pub fn run(options: &[&str]) -> Outcome {
         Some(file) => file,
         None => capi::build(&root(), false)?,
     };
-    let (mut table, mut differ) = (String::new(), 0);
+    let (mut table, mut differ, mut idle) = (String::new(), 0, false);
     for client in CLIENTS
         .iter()
         .filter(|c| names.is_empty() || names.contains(&c.name))
@@ -139,6 +139,7 @@ pub fn run(options: &[&str]) -> Outcome {
                 });
                 let failing: String = failing.map(|(name, _)| format!("\n    {name}")).collect();
                 differ += counted.failed + counted.missing;
+                idle |= counted.of == 0;
                 format!("{:14} {counted}{failing}", client.name)
             }
         };
@@ -147,6 +148,7 @@ pub fn run(options: &[&str]) -> Outcome {
     }
     println!("\n{table}");
     match differ {
+        0 if idle => Err("no test of a suite passes on the reference".into()),
         0 => Ok(()),
         n => Err(format!("{n} tests pass on the reference alone")),
     }
