@@ -27,9 +27,12 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         if !args.dry_run {
             repaired = mend(session, args, &report)?;
         }
-        session
-            .output
-            .write_json(&report_json(&report, repaired.as_ref(), args.deep, advice))?;
+        session.output.write_json(&report_json(
+            &report,
+            repaired.as_ref(),
+            args.deep,
+            advice.as_deref(),
+        ))?;
     } else {
         print(session, &report)?;
         if let Some(advice) = advice {
@@ -249,7 +252,7 @@ fn report_json(
     report: &Report,
     repaired: Option<&Repaired>,
     deep: bool,
-    advice: Option<String>,
+    advice: Option<&str>,
 ) -> Json {
     let findings: Vec<Json> = report.findings.iter().map(finding_json).collect();
     json!({

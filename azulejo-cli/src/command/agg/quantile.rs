@@ -154,11 +154,10 @@ impl Histogram {
         let below = |edge: f64| finite.partition_point(|key| number(key) < edge);
         let mut counts = Vec::with_capacity(bins);
         let mut from = 0;
-        for at in 1..=bins {
-            let to = match at == bins {
-                true => finite.len(),
-                false => below(edges[at]).max(from),
-            };
+        // The last bin ends with the highest value, which belongs to it.
+        let inner = edges.iter().skip(1).take(bins.saturating_sub(1));
+        for to in inner.map(|edge| below(*edge)).chain([finite.len()]) {
+            let to = to.max(from);
             counts.push((to - from) as u64);
             from = to;
         }

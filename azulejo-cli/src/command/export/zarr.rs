@@ -50,7 +50,7 @@ pub fn write(
         _ => {
             let array = session.open(uri, time)?;
             let attributes = plain_keys(array.metadata()?);
-            put(&root, "zarr.json", &group(attributes).to_string())?;
+            put(&root, "zarr.json", &group(&attributes).to_string())?;
             variables(session, &array, None, &root)?
         }
     };
@@ -61,7 +61,7 @@ pub fn write(
     Ok(cells)
 }
 
-fn group(attributes: Map<String, Json>) -> Json {
+fn group(attributes: &Map<String, Json>) -> Json {
     json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes })
 }
 
@@ -72,7 +72,7 @@ fn dataset(session: &Session, uri: &str, time: &TimeArgs, root: &Path) -> Result
         .group(uri)
         .open_at(time.range(&session.context, uri)?)?;
     let attributes = plain_keys(&group_of.metadata()?);
-    put(root, "zarr.json", &group(attributes).to_string())?;
+    put(root, "zarr.json", &group(&attributes).to_string())?;
     let mut cells = 0;
     for member in group_of.members() {
         let name = member.key();
