@@ -302,13 +302,9 @@ impl Worker {
                     .map(drop)
             }
             _ => {
-                // Blocks of a dense array rarely lie side by side.
-                let amplification =
-                    [1.0, 100.0][usize::try_from(self.numbers.below(2)).unwrap_or(0)];
                 let choice = Choice {
                     min_fragments: 2,
                     max_fragments: 8,
-                    amplification,
                     ..Choice::default()
                 };
                 let result = array.consolidate(&FragmentOptions::new().choice(choice));
