@@ -302,11 +302,7 @@ impl Worker {
                     .map(drop)
             }
             _ => {
-                let choice = Choice {
-                    min_fragments: 2,
-                    max_fragments: 8,
-                    ..Choice::default()
-                };
+                let choice = Choice::new().fragments(2, 8);
                 let result = array.consolidate(&FragmentOptions::new().choice(choice));
                 self.outcome("consolidate some fragments", result.map(drop), lost)
                     .map(drop)
