@@ -208,3 +208,49 @@ def test_odd_names(tmp_path):
 def test_moments_that_are_none(grid, at):
     with pytest.raises(ValueError):
         az.open(grid[0].uri, at=at)
+
+
+def test_appends_fit_or_change_nothing(grid):
+    array, cells = grid
+    for wrong, how in (
+        (np.ones((2, 41)), {}), (np.ones(30), {}), (5, {}), (np.array([["a"] * 40]), {}), (np.ones((3, 1)), {"axis": 1}),
+        (np.ones((2, 40)), {"axis": 5}), (np.ma.MaskedArray(np.ones((1, 40)), mask=True), {}), ({"w": np.ones((1, 40))}, {}),
+    ):
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            array.append(wrong, **how)
+        assert az.open(array.uri).shape == (30, 40)
+    assert array.append(np.ones((0, 40))) == []
+    array.append(np.ones((30, 2)), axis=-1)
+    array.append([[2] * 42])
+    wanted = np.vstack([np.hstack([cells, np.ones((30, 2))]), np.full((1, 42), 2)])
+    np.testing.assert_array_equal(az.open(array.uri)[...], wanted)
+
+
+def test_what_is_opened_to_be_read_is_not_written_to(grid, table, tmp_path):
+    array, rows = az.open(grid[0].uri), az.open(table.uri)
+    group = az.create_group(tmp_path / "g")
+    group.add(array.uri, "a")
+    read = az.open(group.uri)
+    for write in (
+        lambda: array.__setitem__(0, 1), lambda: array.append(np.ones((1, 40))), lambda: array.attrs.update(a=1),
+        lambda: array.evolve(drop=["v"]), lambda: rows.write({"id": [1], "name": ["x"], "height": [1.0], "kind": ["hill"]}),
+        lambda: rows.delete("id = 3"), lambda: array["v"].__setitem__(0, 1), lambda: array.reopen().__setitem__(0, 1),
+        lambda: read.add(table.uri, "t"), lambda: read.remove("a"), lambda: read.attrs.update(a=1), lambda: read["a"].__setitem__(0, 1),
+    ):
+        with pytest.raises(OSError, match="opened to be read"):
+            write()
+    assert len(array.reopen().fragments) == len(rows.reopen().fragments) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: az.Schema(["x"], ["v"]), lambda: az.Schema([az.Dim("x", (0.5, 9), 5)], [az.Attr("v")]),
+        lambda: az.Schema([az.Dim("x", (0, 9), 5)], [az.Attr("v", "int8", fill=1.5)]), lambda: az.Schema([az.Dim("x")], [az.Attr("v")]),
+        lambda: az.Schema([az.Dim("x", (0, 9), 5)], [az.Attr("v")], current_domain=[(0, 2), (0, 2)]),
+        lambda: az.create("mem://x", None), lambda: az.Schema([az.Dim("x", (0, 9), 5, "int7")], [az.Attr("v")]),
+    ],
+)
+def test_schemas_that_cannot_be(make):
+    with pytest.raises((TypeError, ValueError)):
+        make()

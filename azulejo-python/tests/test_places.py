@@ -56,7 +56,7 @@ def test_groups(tmp_path):
     group.add(str(tmp_path / "g" / "a"), "first")
     group["below"] = str(tmp_path / "g" / "inner")
     group.attrs["title"] = "all"
-    again = az.open(tmp_path / "g")
+    again = az.open(tmp_path / "g", "w")
     assert isinstance(again, az.Group) and sorted(again) == ["below", "first"]
     assert again["first"][...].tolist() == [0, 1, 2]
     assert again.attrs["title"] == "all"

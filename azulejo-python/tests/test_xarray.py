@@ -99,7 +99,7 @@ def test_sparse_arrays_say_what_to_do(tmp_path):
     az.create_group(tmp_path / "g")
     schema = az.Schema([az.Dim("x", (0, 9), 10)], [az.Attr("a", "int8")], sparse=True)
     az.create(tmp_path / "g" / "s", schema)
-    az.open(tmp_path / "g").add(str(tmp_path / "g" / "s"), "s")
+    az.open(tmp_path / "g", "w").add(str(tmp_path / "g" / "s"), "s")
     with pytest.raises(ValueError, match="query"):
         xr.open_dataset(tmp_path / "g", engine="azulejo")
 

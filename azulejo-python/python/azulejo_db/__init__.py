@@ -68,7 +68,8 @@ def open(
     """Opens an array or a group, as it is now or as it was ``at`` a time.
 
     ``at`` and ``since`` are milliseconds since 1970, datetimes, or texts such as ``"2024-05"``,
-    which stand for their last (``since``: first) moment.
+    which stand for their last (``since``: first) moment. What is opened with the mode ``"r"`` is not
+    written to.
     """
     ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
     try:
@@ -97,6 +98,8 @@ def create(
     ctx: Context | None = None,
 ) -> Array:
     """Creates an array and opens it."""
+    if not isinstance(schema, Schema):
+        raise TypeError(f"a schema is wanted, not {schema!r}")
     ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
     ctx.core.create(uri, schema.to_json(), _moment(at))
     return Array(uri, "w", ctx=ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import sys
@@ -18,7 +19,7 @@ from ._index import Box, Point, coordinates_box, index_box, is_mask, picks_point
 from ._metadata import Metadata
 from ._progress import Progress, observed
 from ._query import Query
-from ._schema import Attr, Schema, enumeration
+from ._schema import Attr, Schema, _each, enumeration
 from ._types import cell_type, dtype_of, from_bytes, is_bytes, is_text
 from .errors import BudgetError
 
@@ -84,6 +85,10 @@ class Array:
     def close(self) -> None:
         """Lets go of everything."""
         self._core, self._closed = None, True
+
+    def _written_to(self) -> None:
+        if self._mode == "r":
+            raise io.UnsupportedOperation(f"{self._uri} was opened to be read: open it with the mode 'w' to write")
 
     def __enter__(self) -> Array:
         return self
@@ -207,9 +212,13 @@ class Array:
         if self._attrs is None:
             self._attrs = Metadata(
                 self._key_values,
-                lambda changes: self._ctx.core.change_metadata(self._uri, False, changes),
+                self._change_key_values,
             )
         return self._attrs
+
+    def _change_key_values(self, changes: list) -> None:
+        self._written_to()
+        self._ctx.core.change_metadata(self._uri, False, changes)
 
     @property
     def fragments(self) -> list[dict]:
@@ -440,6 +449,11 @@ class Array:
     def _write_box(
         self, box: Box, value: Any, at: Any = None, *, uncommitted: bool = False
     ) -> list[str]:
+        return self._store_box(box, self._box_columns(box, value), at, uncommitted)
+
+    def _box_columns(self, box: Box, value: Any) -> list[tuple]:
+        """What is written to a box, checked and in the array's types."""
+        self._written_to()
         schema = self.schema
         named = value if isinstance(value, Mapping) else {self._only("writing needs a dict"): value}
         _complete(schema.attr_names, named)
@@ -452,12 +466,14 @@ class Array:
             values = np.broadcast_to(box.unsqueezed(values), whole)
             if mask is not None:
                 mask = np.broadcast_to(box.unsqueezed(mask), whole)
-            columns.append((name, field, values, mask))
-        if 0 in shape:
+            columns.append(numpy_to_column(name, field, values, mask))
+        return columns
+
+    def _store_box(self, box: Box, columns: list[tuple], at: Any, uncommitted: bool = False) -> list[str]:
+        if 0 in box.full_shape:
             return []
         names = self._ctx.core.write(
-            self._uri, [numpy_to_column(*column) for column in columns], "row", box.bounds(),
-            _time.moment(at), uncommitted,
+            self._uri, columns, "row", box.bounds(), _time.moment(at), uncommitted
         )
         self._refresh()
         return names
@@ -468,6 +484,7 @@ class Array:
         Of a sparse array they need coordinates; dense arrays are written with ``a[...] = x``. All
         of it is one write: readers see all or nothing.
         """
+        self._written_to()
         schema = self.schema
         if not isinstance(data, Mapping):
             names = self._write_table(data, at)
@@ -525,32 +542,40 @@ class Array:
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
         """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
+        schema = self.schema
+        if schema.sparse:
+            raise TypeError("cells of a sparse array are written with write(), coordinates and all")
         named = data if isinstance(data, Mapping) else {self._only("append"): data}
-        written = self.core.non_empty_domain()
-        (low, _), dim = self.domain[axis], self.schema.dims[axis]
-        start = _ticks(low)
-        if self._empty_dims():
-            pairs = [(d.low, d.low + n - 1) for d, n in zip(self.schema.axes, np.shape(next(iter(named.values()))))]
-            self.evolve(expand=pairs)
-            return self._write_box(Box.of_pairs(self, pairs), named, at)
-        if written is not None:
-            # A job that did not come to its end may have left cells beyond the current domain.
-            last = _ticks(from_bytes(written[axis][1], dim["datatype"]))
-            start = min(last, _ticks(self.domain[axis][1])) + 1
-        length = next(iter(np.shape(v)[axis] for v in named.values()))
-        if length == 0:
+        axis, dims, shape = range(self.ndim)[axis], schema.axes, self.shape
+        for name, values in named.items():
+            # Nothing is stretched, and nothing grows along other dimensions, unless there is nothing yet.
+            added = np.shape(values)[: self.ndim]
+            others = [i for i in range(self.ndim) if i != axis]
+            if len(added) != self.ndim or (0 not in shape and any(added[i] != shape[i] for i in others)):
+                raise ValueError(f"{name!r} has the shape {added}; along dimension {axis}, {shape} grows by its like")
+        added = np.shape(next(iter(named.values())))
+        if 0 in added[: self.ndim]:
             return []
-        pairs = [(_ticks(a), _ticks(b)) for a, b in self.domain]
-        pairs[axis] = (start, start + length - 1)
-        current = self.schema._json.get("current_domain")
-        if current and pairs[axis][1] > _ticks(self.domain[axis][1]):
-            grown = [(_ticks(a), _ticks(b)) for a, b in self.domain]
-            grown[axis] = (grown[axis][0], pairs[axis][1])
+        pairs = [(dim.low, dim.high) for dim in dims]
+        start, written = dims[axis].low, self.core.non_empty_domain()
+        if self._empty_dims():
+            pairs = [(dim.low, dim.low + n - 1) for dim, n in zip(dims, added)]
+        elif written is not None:
+            # A job that did not come to its end may have left cells beyond the current domain.
+            last = _ticks(from_bytes(written[axis][1], dims[axis].datatype))
+            start = min(last, dims[axis].high) + 1
+        pairs[axis] = (start, start + added[axis] - 1)
+        box = Box.of_pairs(self, pairs)
+        # Whatever is wrong with them is said before anything grows.
+        columns = self._box_columns(box, named)
+        grown = [(min(low, dim.low), max(high, dim.high)) for (low, high), dim in zip(pairs, dims)]
+        if schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]:
             self.evolve(expand=grown)
-        return self._write_box(Box.of_pairs(self, pairs), named, at)
+        return self._store_box(box, columns, at)
 
     def delete(self, where: Condition | str, *, at: Any = None) -> str:
         """Deletes the cells of a sparse array that meet a condition, from now on."""
+        self._written_to()
         name = self._ctx.core.delete_cells(self._uri, condition_text(where), _time.moment(at))
         self._refresh()
         return name
@@ -567,16 +592,19 @@ class Array:
         """Adds and drops attributes, adds enumerations, expands the current domain."""
         import json
 
+        self._written_to()
         bounds = None
         if expand is not None:
+            if len(expand) != self.ndim:
+                raise ValueError(f"{len(expand)} ranges for {self.ndim} dimensions")
             bounds = [
                 (dim.pack(dim.exact(a)), dim.pack(dim.exact(b)))
                 for (a, b), dim in zip(expand, self.schema.axes, strict=True)
             ]
         self._ctx.core.evolve(
             self._uri,
-            [json.dumps(attr._json()) for attr in add],
-            list(drop),
+            [json.dumps(attr._json()) for attr in _each(add, Attr)],
+            [drop] if isinstance(drop, str) else list(drop),
             [json.dumps(enumeration(n, v)) for n, v in (enumerations or {}).items()],
             bounds,
             _time.moment(at),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
@@ -32,8 +34,16 @@ class Group(MutableMapping[str, Any]):
         self._members = {key: (location, kind) for key, location, kind in members}
         self._attrs = Metadata(
             lambda: self._metadata,
-            lambda changes: self._ctx.core.change_metadata(self._uri, True, changes),
+            self._change_key_values,
         )
+
+    def _written_to(self) -> None:
+        if self._mode == "r":
+            raise io.UnsupportedOperation(f"{self._uri} was opened to be read: open it with the mode 'w' to write")
+
+    def _change_key_values(self, changes: list) -> None:
+        self._written_to()
+        self._ctx.core.change_metadata(self._uri, True, changes)
 
     @property
     def uri(self) -> str:
@@ -73,7 +83,9 @@ class Group(MutableMapping[str, Any]):
         return len(self._members)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.add(value if isinstance(value, str) else value.uri, name=key)
+        if not isinstance(value, (str, os.PathLike, Array, Group)):
+            raise TypeError(f"a member is an array, a group or a URI, not {value!r}")
+        self.add(value.uri if isinstance(value, (Array, Group)) else os.fspath(value), name=key)
 
     def __delitem__(self, key: str) -> None:
         if key not in self._members:
@@ -82,6 +94,7 @@ class Group(MutableMapping[str, Any]):
 
     def add(self, uri: str, name: str | None = None, *, relative: bool | None = None) -> None:
         """Adds a member. One that lies in the group's folder is named relative to it."""
+        self._written_to()
         base = self._uri.rstrip("/") + "/"
         if relative is None and uri.startswith(base):
             relative, uri = True, uri[len(base):]
@@ -90,6 +103,7 @@ class Group(MutableMapping[str, Any]):
 
     def remove(self, name: str) -> None:
         """Removes a member from the group; the member itself stays."""
+        self._written_to()
         self._ctx.core.edit_group(self._uri, [], [name])
         self._load()
 

@@ -71,6 +71,8 @@ def _plain(value: Any, datatype: str) -> Any:
         if math.isfinite(value):
             return value
         return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, (float, np.floating)) and not value.is_integer():
+        raise ValueError(f"{value} is no value of {datatype}")
     return int(value)
 
 
@@ -168,10 +170,12 @@ class Schema:
         enumerations: Iterable[dict] = (),
         current_domain: Sequence[tuple[Any, Any]] | None = None,
     ):
-        dims = list(dims)
+        dims, attrs = _each(dims, Dim), _each(attrs, Attr)
         made = [dim._json() for dim in dims]
         current = None
         if current_domain is not None:
+            if len(current_domain) != len(dims):
+                raise ValueError(f"{len(current_domain)} ranges of the current domain for {len(dims)} dimensions")
             current = [
                 [_plain(low, d["datatype"]), _plain(high, d["datatype"])]
                 for (low, high), d in zip(current_domain, made, strict=True)
@@ -329,6 +333,15 @@ class Schema:
             null = " nullable" if attr["nullable"] else ""
             lines.append(f"  attr {attr['name']}: {attr['datatype']}{null}")
         return "\n".join(lines)
+
+
+def _each(given: Any, kind: type) -> list:
+    """Dimensions or attributes, which must be such."""
+    found = [given] if isinstance(given, kind) else list(given)
+    for one in found:
+        if not isinstance(one, kind):
+            raise TypeError(f"az.{kind.__name__}(..) is wanted, not {one!r}")
+    return found
 
 
 def _whole(number: Any, what: str) -> int:
