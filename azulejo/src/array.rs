@@ -1,5 +1,6 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
+mod boxes;
 mod commit_files;
 mod condition;
 mod create;
@@ -49,8 +50,9 @@ use crate::storage::{StorePath, Waiting, block_on};
 use azulejo_format::NdRectangle;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
+use boxes::FragmentBoxes;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A delete: cells written at its time or before do not exist unless they meet its condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +83,8 @@ struct Contents {
     fragments: Arc<[Fragment]>,
     deletes: Vec<DeleteCommit>,
     to_vacuum: Vec<StorePath>,
+    /// Where the fragments lie, from the first read on.
+    boxes: OnceLock<FragmentBoxes>,
 }
 
 impl Deref for Array {
@@ -135,8 +139,29 @@ impl Array {
 
     /// The box around all cells written, `None` if there are none.
     pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
-        let boxes = self.fragments().iter();
-        let boxes = boxes.filter_map(|fragment| fragment.footer().non_empty_domain.as_ref());
-        Ok(self.schema().domain.around(boxes))
+        Ok(self.boxes().around().cloned())
     }
+
+    /// The fragments with cells whose box `meets`, ascending, with these boxes. A box around one
+    /// that meets must meet, too: of very many fragments most are never looked at.
+    pub(crate) fn fragments_meeting(
+        &self,
+        meets: impl Fn(&NdRectangle) -> bool,
+    ) -> Vec<(usize, &NdRectangle)> {
+        let box_of = |number: usize| written_box(self.fragments().get(number)?);
+        self.boxes().meeting(box_of, meets)
+    }
+
+    fn boxes(&self) -> &FragmentBoxes {
+        self.contents.boxes.get_or_init(|| {
+            let fragments = self.fragments().iter().enumerate();
+            let boxes = fragments.filter_map(|(i, fragment)| Some((i, written_box(fragment)?)));
+            FragmentBoxes::new(&self.schema().domain, boxes)
+        })
+    }
+}
+
+/// The box around a fragment's cells.
+fn written_box(fragment: &Fragment) -> Option<&NdRectangle> {
+    fragment.footer().non_empty_domain.as_ref()
 }

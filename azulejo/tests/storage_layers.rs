@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use support::failing::{FailingStorage, Failure};
 use support::faulty::{Fault, FaultyStorage};
+use support::stepped::{Gate, Role, SteppedStorage};
 
-fn sound(inner: &Arc<dyn Storage>) -> [Box<dyn Storage>; 2] {
+fn sound(inner: &Arc<dyn Storage>) -> [Box<dyn Storage>; 3] {
     [
         Box::new(FailingStorage::new(
             Arc::clone(inner),
@@ -24,6 +25,11 @@ fn sound(inner: &Arc<dyn Storage>) -> [Box<dyn Storage>; 2] {
         Box::new(FaultyStorage::new(
             Arc::clone(inner),
             Fault::None(Arc::new(AtomicU64::new(0))),
+        )),
+        Box::new(SteppedStorage::new(
+            Arc::clone(inner),
+            &Gate::new(usize::MAX - 1),
+            Role::First,
         )),
     ]
 }

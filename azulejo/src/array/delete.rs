@@ -12,7 +12,7 @@ use azulejo_format::commit::{Delete, Update, UpdateValue};
 use azulejo_format::path::{Suffix, fragment_version, suffixed_commit_path};
 use azulejo_format::schema::Attribute;
 use azulejo_format::timestamped_name::TimestampedName;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 impl ArrayHandle {
     /// Deletes the cells of a sparse array that meet a condition and were written until `timestamp`
@@ -118,6 +118,7 @@ impl Array {
                 fragments: Arc::clone(&self.contents.fragments),
                 deletes,
                 to_vacuum: self.contents.to_vacuum.clone(),
+                boxes: OnceLock::new(),
             }),
         })
     }

@@ -18,7 +18,7 @@ use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Longer footers are asked for one by one: a damaged length must not cost all fragments that much.
 const LONGEST_TOGETHER: u64 = 1 << 20;
@@ -121,6 +121,7 @@ pub(super) async fn read(
         fragments,
         deletes: deletes.clone(),
         to_vacuum,
+        boxes: OnceLock::new(),
     })
 }
 

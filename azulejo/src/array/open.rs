@@ -269,25 +269,27 @@ fn likely_fragments(
         &directory.vacuums,
         &directory.replacements,
     ];
-    let is_plain = lists.iter().all(|list| list.is_empty())
-        && directory.fragment_meta.is_empty()
-        && flat_fragments.is_empty();
-    if !is_plain
-        || scope.schemas_only
-        || written.len() > FEW_TAILS
-        || location.storage.latency().is_low()
-    {
+    let is_plain = lists.iter().all(|list| list.is_empty()) && flat_fragments.is_empty();
+    if !is_plain || scope.schemas_only || location.storage.latency().is_low() {
         return Vec::new();
     }
+    // Those written before are in there.
+    let consolidated = directory.fragment_meta.iter().map(|entry| entry.name.t_end);
+    let consolidated = consolidated.max();
     let counts = |entry: &&NamedEntry| {
         time.contains(&entry.name)
+            && consolidated.is_none_or(|until| entry.name.t_start > until)
             && scope
                 .fragments
                 .as_ref()
                 .is_none_or(|names| names.contains(entry.file_name()))
     };
+    let likely: Vec<&NamedEntry> = written.iter().filter(counts).collect();
+    if likely.len() > FEW_TAILS {
+        return Vec::new();
+    }
     let path = |entry: &NamedEntry| location.path.join(&entry.path).join(FRAGMENT_METADATA_FILE);
-    written.iter().filter(counts).map(path).collect()
+    likely.into_iter().map(path).collect()
 }
 
 /// Lists the array's folders: those that nearly every array has at once, the others if the array's

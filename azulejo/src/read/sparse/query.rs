@@ -101,16 +101,9 @@ impl SparseQuery {
         let schema = array.schema();
         let bounded = within_current_domain(array, options);
         let selection = Selection::new(bounded.as_ref().unwrap_or(&options.subarray), schema)?;
-        let boxes: Vec<(usize, &NdRectangle)> = array
-            .fragments()
-            .iter()
-            .enumerate()
-            .filter(|(_, fragment)| !fragment.is_dense())
-            .filter_map(|(index, fragment)| {
-                Some((index, fragment.footer().non_empty_domain.as_ref()?))
-            })
-            .filter(|(_, bounds)| selection.meets(bounds))
-            .collect();
+        let mut boxes = array.fragments_meeting(|bounds| selection.meets(bounds));
+        let is_dense = |index: usize| array.fragments().get(index).is_some_and(Fragment::is_dense);
+        boxes.retain(|(index, _)| !is_dense(*index));
         let dims = schema.domain.dimensions.len();
         if let Some((index, _)) = boxes.iter().find(|(_, bounds)| bounds.ranges.len() != dims) {
             let name = array.fragments().get(*index).map_or("", Fragment::name);
@@ -311,6 +304,7 @@ fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarr
     ) else {
         return None;
     };
+    let written = array.non_empty_domain().ok().flatten();
     let mut changed = false;
     let dimensions = schema.domain.dimensions.iter().enumerate().zip(limits);
     let bounded = dimensions.map(|((d, dimension), limits)| {
@@ -320,12 +314,9 @@ fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarr
             let open = dimension.is_var() && limits.end.is_empty();
             less(&written.start, &limits.start) || (!open && less(&limits.end, &written.end))
         };
-        let mut boxes = array
-            .fragments()
-            .iter()
-            .filter_map(|f| f.footer().non_empty_domain.as_ref());
+        let written = written.as_ref().and_then(|bounds| bounds.ranges.get(d));
         match selection {
-            DimSelection::All if boxes.any(|bounds| bounds.ranges.get(d).is_some_and(leaves)) => {
+            DimSelection::All if written.is_some_and(leaves) => {
                 changed = true;
                 DimSelection::Ranges(vec![limits.clone()])
             }
