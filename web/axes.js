@@ -1,4 +1,8 @@
 // Dimensions as axes of a picture: coordinates as places, which are numbers.
+import * as format from "./format.js";
+
+/** Labels that are read, at most: more than a screen has room for, and little to fetch. */
+const MOST_LABELS = 1_000_000;
 
 /** Whether a dimension can be an axis: numbers and times. */
 export const isAxis = ({ datatype }) => !/STRING|CHAR|BLOB|GEOM/.test(datatype);
@@ -30,6 +34,23 @@ export class Axis {
   /** The coordinate at a place. */
   coordinate(place) {
     return this.real ? place : this.low + BigInt(Math.floor(place));
+  }
+
+  /** The coordinate at a place as text: a label, where the dimension has one. */
+  text(place) {
+    if (this.real) return format.cell(Number(place.toPrecision(6)), this.datatype);
+    const plain = format.cell(this.coordinate(place), this.datatype);
+    const label = this.labels?.get(Math.floor(place) - this.written[0]);
+    return label === undefined ? plain : `${format.cell(label, this.labels.datatype)} (${plain})`;
+  }
+
+  /** Reads the labels of an array's dimension, the first that it has. */
+  async readLabels(array) {
+    const label = array.schema.dimension_labels.find((l) => array.dimensions[l.dimension].name === this.name);
+    const [low, high] = this.written;
+    if (!label || this.real || high - low >= MOST_LABELS) return;
+    this.labels = await array.labels(label.name, this.bounds(low, high));
+    this.labelled = label.name;
   }
 
   /** Both coordinates of a range of places, cut to the domain. */

@@ -5,6 +5,7 @@ import { el } from "./dom.js";
 import { History } from "./history.js";
 import { PointsView, planar } from "./points.js";
 import { RasterView, shown } from "./raster.js";
+import { SpaceView } from "./space.js";
 import * as state from "./state.js";
 import { TableView } from "./table.js";
 import { Tree } from "./tree.js";
@@ -165,6 +166,7 @@ function viewsOf(array) {
   const views = [];
   if (array.dense && shown(array).length > 0) views.push(["Map", RasterView]);
   if (!array.dense && planar(array).length > 1) views.push(["Points", PointsView]);
+  if (!array.dense && planar(array).length > 2) views.push(["Space", SpaceView]);
   views.push(["Table", TableView]);
   return views;
 }
@@ -234,7 +236,7 @@ by("theme").addEventListener("click", otherTheme);
 
 const KEYS = {
   "/": "type a URL",
-  "arrows, + and −": "move and zoom the picture (with Shift further)",
+  "arrows, + and −": "move and zoom the picture, turn points in space (with Shift further)",
   "0": "all that was written",
   r: "the range of values that is seen",
   "[ and ]": "along the first slider",

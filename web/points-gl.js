@@ -1,5 +1,5 @@
 // Points as colours, by WebGL.
-import { program } from "./raster-gl.js";
+import { cellTexture, program } from "./raster-gl.js";
 
 const VERTEX = `#version 300 es
 in vec2 place;
@@ -46,13 +46,7 @@ export class Points {
       gl.enableVertexAttribArray(at);
       gl.vertexAttribPointer(at, width, gl.FLOAT, false, 0, 0);
     }
-    gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
-    for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) {
-      gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
-    }
-    for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) {
-      gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
-    }
+    cellTexture(gl);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }

@@ -3,6 +3,7 @@
 import { Axis, isAxis } from "./axes.js";
 import { Camera } from "./camera.js";
 import * as colours from "./colours.js";
+import { condition, conditionInput } from "./condition.js";
 import { choice, eachFrame, el, later } from "./dom.js";
 import * as format from "./format.js";
 import { Points } from "./points-gl.js";
@@ -77,19 +78,6 @@ export class PointsView {
       this.onAgain();
     };
     const kinds = [["", "as suits"], ["density", "density"], ...this.attributes.map((name) => [name, name])];
-    this.where = el("input", {
-      type: "text",
-      class: "mono",
-      size: 28,
-      placeholder: "condition, such as a > 3",
-      value: state.get("where") ?? "",
-      "aria-label": "Condition",
-      change: () => {
-        state.set({ where: this.where.value });
-        this.region = undefined;
-        this.#read();
-      },
-    });
     const bar = el(
       "div",
       { class: "bar" },
@@ -101,7 +89,13 @@ export class PointsView {
         this.#shade();
       })),
       el("label", {}, "colours", choice(colours.NAMES, state.get("map") ?? "viridis", (map) => (state.set({ map }), this.#colours()))),
-      el("label", {}, "where", this.where),
+      conditionInput({
+        size: 28,
+        changed: () => {
+          this.region = undefined;
+          this.#read();
+        },
+      }),
       el("button", { type: "button", click: () => this.fit(), title: "All that was written (0)" }, "Fit"),
     );
     this.canvas = el("canvas");
@@ -151,8 +145,7 @@ export class PointsView {
     const fields = [this.x.name, this.y.name, ...this.attributes];
     this.report({ loading: 1 });
     try {
-      const where = state.get("where") || undefined;
-      const found = await this.array.get(select, { fields, where, layout: "unordered", limit: MOST, signal });
+      const found = await this.array.get(select, { fields, where: condition(), layout: "unordered", limit: MOST, signal });
       const end = (a, b, whole, out) => (a === whole ? out : b);
       const box = [
         end(x[0], x[0], this.x.written[0], -Infinity),
@@ -267,7 +260,7 @@ export class PointsView {
     }
     this.readout.hidden = false;
     if (best < 0) {
-      const at = (axis, place) => `${axis.name} ${format.cell(axis.real ? Number(place.toPrecision(6)) : axis.coordinate(place), axis.datatype)}`;
+      const at = (axis, place) => `${axis.name} ${axis.text(place)}`;
       this.readout.textContent = `${at(this.x, x)}   ${at(this.y, y)}`;
       return;
     }

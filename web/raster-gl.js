@@ -41,6 +41,21 @@ export function program(gl, vertex, fragment) {
   return made;
 }
 
+/** A new texture that is looked up cell by cell; it is bound. */
+export function cellTexture(gl) {
+  const texture = gl.createTexture();
+  gl.bindTexture(gl.TEXTURE_2D, texture);
+  for (const [name, value] of [
+    [gl.TEXTURE_MIN_FILTER, gl.NEAREST],
+    [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
+    [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE],
+    [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+  ]) {
+    gl.texParameteri(gl.TEXTURE_2D, name, value);
+  }
+  return texture;
+}
+
 /** Draws tiles. */
 export class Raster {
   constructor(canvas) {
@@ -60,29 +75,14 @@ export class Raster {
     gl.vertexAttribPointer(gl.getAttribLocation(this.program, "corner"), 2, gl.FLOAT, false, 0, 0);
     gl.uniform1i(this.uniforms.cells, 0);
     gl.uniform1i(this.uniforms.colours, 1);
-    this.colours = this.#texture();
-  }
-
-  #texture() {
-    const { gl } = this;
-    const texture = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    for (const [name, value] of [
-      [gl.TEXTURE_MIN_FILTER, gl.NEAREST],
-      [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
-      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE],
-      [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
-    ]) {
-      gl.texParameteri(gl.TEXTURE_2D, name, value);
-    }
-    return texture;
+    this.colours = cellTexture(gl);
   }
 
   /** A texture of numbers, row by row. */
   upload(values, width, height) {
     const { gl } = this;
     gl.activeTexture(gl.TEXTURE0);
-    const texture = this.#texture();
+    const texture = cellTexture(gl);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32F, width, height, 0, gl.RED, gl.FLOAT, values);
     return texture;

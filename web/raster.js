@@ -42,6 +42,7 @@ export class RasterView {
     if (state.get("view")) this.camera.text = state.get("view");
     else this.fit();
     this.draw();
+    this.#label();
     if (state.get("line")) this.#plot(...state.get("line").split(",").map(Number));
   }
 
@@ -116,11 +117,13 @@ export class RasterView {
     const others = this.axes.map((axis, i) => ({ axis, i })).filter(({ i }) => i !== this.xAt && i !== this.yAt);
     this.places = this.axes.map((axis) => axis.written[0]);
     this.sliders = [];
+    /** What to say anew when labels have come. */
+    this.told = [];
     const sliders = others.map(({ axis, i }) => {
       const chosen = Number(state.get(`i.${axis.name}`) ?? axis.written[0]);
       this.places[i] = Math.min(Math.max(chosen, axis.domain[0]), axis.domain[1]);
       const output = el("output", { class: "mono" });
-      const tell = () => (output.value = format.cell(axis.coordinate(this.places[i]), axis.datatype));
+      const tell = () => (output.value = axis.text(this.places[i]));
       const input = el("input", {
         type: "range",
         min: axis.written[0],
@@ -136,6 +139,7 @@ export class RasterView {
         },
       });
       tell();
+      this.told.push(tell);
       this.sliders.push(input);
       return el("label", {}, axis.name, input, output);
     });
@@ -180,6 +184,15 @@ export class RasterView {
       if (event.key !== "r" || event.ctrlKey || event.metaKey) return;
       this.#auto();
     });
+  }
+
+  /** Labels come after the picture, which does without them where they cannot be read. */
+  async #label() {
+    const read = this.axes.map((axis) => axis.readLabels(this.array).catch(() => {}));
+    await Promise.all(read);
+    for (const tell of this.told) tell();
+    if (this.lastLine && this.axes.some((axis) => axis.labels)) this.#plot(...this.lastLine);
+    this.draw();
   }
 
   #colours() {
@@ -384,7 +397,7 @@ export class RasterView {
     const tile = this.#tiles.here().reverse().find(holds);
     const step = tile ? 2 ** tile.level : 1;
     const value = tile?.values[(this.y ? Math.floor((y - tile.y) / step) : 0) * tile.width + Math.floor((x - tile.x) / step)];
-    const at = (axis, place) => `${axis.name} ${format.cell(axis.coordinate(place), axis.datatype)}`;
+    const at = (axis, place) => `${axis.labelled ?? axis.name} ${axis.text(place)}`;
     const { datatype } = this.array.attributes.find((a) => a.name === this.attribute);
     const text = value === undefined ? "…" : Number.isNaN(value) ? "no data" : format.cell(/FLOAT/.test(datatype) ? value : Math.round(value), datatype);
     this.readout.textContent = `${this.y ? `${at(this.y, y)}   ` : ""}${at(this.x, x)}   ${this.attribute} ${text}`;
@@ -422,9 +435,9 @@ export class RasterView {
     try {
       const values = await this.#read(select, this.#line.signal);
       this.plotBox.hidden = false;
-      const others = this.axes.flatMap((axis, i) => (axis === along ? [] : [`${axis.name} ${format.cell(axis.coordinate(at[i]), axis.datatype)}`]));
+      const others = this.axes.flatMap((axis, i) => (axis === along ? [] : [`${axis.labelled ?? axis.name} ${axis.text(at[i])}`]));
       this.plotWhere.textContent = others.length > 0 ? `at ${others.join(", ")}` : "";
-      const tick = (i) => format.cell(along.coordinate(low + i * step), along.datatype);
+      const tick = (i) => along.text(low + i * step);
       drawPlot(this.plotCanvas, values, { tick, mark: (at[this.axes.indexOf(along)] - low) / step });
     } catch (error) {
       if (error.name !== "AbortError") this.#fail(error);

@@ -1,4 +1,5 @@
 // Cells as rows, with a condition, page by page.
+import { condition, conditionInput } from "./condition.js";
 import { choice, el } from "./dom.js";
 import * as format from "./format.js";
 import * as state from "./state.js";
@@ -11,18 +12,6 @@ export class TableView {
   constructor(array, panel, report) {
     this.array = array;
     this.report = report;
-    this.where = el("input", {
-      type: "text",
-      class: "mono",
-      size: 44,
-      placeholder: 'condition, such as a > 3 and b in ("x", "y")',
-      value: state.get("where") ?? "",
-      "aria-label": "Condition",
-      change: () => {
-        state.set({ where: this.where.value, page: undefined });
-        this.#read();
-      },
-    });
     const turn = (by) => () => {
       state.set({ page: Math.max(0, this.page + by) || undefined });
       this.#read();
@@ -39,7 +28,7 @@ export class TableView {
     const bar = el(
       "div",
       { class: "bar" },
-      el("label", {}, "where", this.where),
+      conditionInput({ size: 44, changed: () => this.#read() }),
       el("label", {}, "rows", size),
       this.back,
       this.place,
@@ -80,9 +69,8 @@ export class TableView {
   }
 
   get #query() {
-    const where = this.where.value || undefined;
     const fields = [...this.array.dimensions, ...this.array.attributes].map((f) => f.name);
-    return { where, fields: fields.filter((name) => name !== ""), matching: this.array.dense };
+    return { where: condition(), fields: fields.filter((name) => name !== ""), matching: this.array.dense };
   }
 
   /** Dense arrays are looked at where something was written. */
@@ -93,9 +81,8 @@ export class TableView {
 
   async #count() {
     try {
-      const where = this.where.value || undefined;
       this.total.textContent = "";
-      const found = await this.array.aggregate("count", { where, select: this.#select });
+      const found = await this.array.aggregate("count", { where: condition(), select: this.#select });
       this.total.textContent = `of ${format.count(found.count)}`;
     } catch {
       // The rows say what is wrong.

@@ -1,9 +1,9 @@
 // Tiles of a picture: which are seen, which are here, which to ask for next.
 
-/** Tiles that stay, at most. */
-const KEPT = 240;
+/** Bytes of tiles that stay, at most, unless more are seen: as many again lie on the graphics card. */
+const KEPT = 64 << 20;
 /** Asked for at a time. */
-const SIDE_BY_SIDE = 3;
+const SIDE_BY_SIDE = 6;
 
 /** Cells along the sides of a tile: whole tiles of the array, so that nothing is read twice. */
 export function tileSize(extent) {
@@ -19,6 +19,9 @@ export class Tiles {
   #tiles = new Map();
   #loading = new Map();
   #wanted = [];
+  /** Tiles that could not be had: what is wrong is said once, and nobody is asked again. */
+  #missing = new Set();
+  #bytes = 0;
   #clock = 0;
 
   /**
@@ -50,8 +53,8 @@ export class Tiles {
       const tile = this.#tiles.get(key);
       if (tile) tile.used = this.#clock;
     }
-    const missing = (tile) => !this.#tiles.has(keyOf(tile)) && !this.#loading.has(keyOf(tile));
-    this.#wanted = all.filter(missing);
+    const known = [this.#tiles, this.#loading, this.#missing];
+    this.#wanted = all.filter((tile) => !known.some((some) => some.has(keyOf(tile))));
     this.#next();
   }
 
@@ -69,7 +72,11 @@ export class Tiles {
       this.#loading.set(keyOf(place), controller);
       this.load(place, controller.signal)
         .then((tile) => this.#came(place, tile))
-        .catch((error) => error.name !== "AbortError" && this.failed(error))
+        .catch((error) => {
+          if (error.name === "AbortError") return;
+          this.#missing.add(keyOf(place));
+          this.failed(error);
+        })
         .finally(() => {
           this.#loading.delete(keyOf(place));
           this.changed();
@@ -80,10 +87,14 @@ export class Tiles {
 
   #came(place, tile) {
     this.#tiles.set(keyOf(place), { ...place, ...tile, used: this.#clock });
-    if (this.#tiles.size <= KEPT) return;
+    this.#bytes += tile.values.byteLength;
+    if (this.#bytes <= KEPT) return;
     const oldest = [...this.#tiles].sort(([, a], [, b]) => a.used - b.used);
-    for (const [key, old] of oldest.slice(0, KEPT / 8)) {
+    for (const [key, old] of oldest) {
+      // What is seen stays.
+      if (this.#bytes <= KEPT * 0.9 || old.used === this.#clock) return;
       this.#tiles.delete(key);
+      this.#bytes -= old.values.byteLength;
       this.dropped(old);
     }
   }

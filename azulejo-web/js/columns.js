@@ -76,8 +76,75 @@ function inValues(offsets, size) {
   return size === 1 ? offsets : offsets.map((offset) => offset / size);
 }
 
+/**
+ * The cells of batches, put together. Where it is known how many there will be, columns of
+ * fixed-length cells are made at once, so that no batch is held beside the whole.
+ */
+export class Gathered {
+  /** Bytes of all that was added. */
+  bytes = 0;
+  #cells = 0;
+  #expected;
+  #parts = [];
+
+  /** @param {number | undefined} expected cells, where it is known */
+  constructor(expected) {
+    this.#expected = expected;
+  }
+
+  get cells() {
+    return this.#cells;
+  }
+
+  add({ cells, columns }) {
+    columns.forEach((column, i) => {
+      this.bytes += sizeOf(column);
+      const whole = this.#parts[i]?.whole;
+      if (whole) return fill(whole, column, this.#cells);
+      this.#parts[i] ??= { batches: [] };
+      const { batches } = this.#parts[i];
+      if (batches.length === 0 && !column.offsets && cells < (this.#expected ?? 0)) {
+        this.#parts[i] = { whole: empty(column, this.#expected) };
+        return fill(this.#parts[i].whole, column, 0);
+      }
+      batches.push(column);
+    });
+    this.#cells += cells;
+  }
+
+  /** The columns, after which this is empty. */
+  take() {
+    const columns = this.#parts.map(({ whole, batches }) => {
+      if (!whole) return concat(batches);
+      return this.#cells < this.#expected ? cut(whole, this.#cells) : whole;
+    });
+    this.#parts = [];
+    return columns;
+  }
+}
+
+const sizeOf = ({ values, offsets, validity }) =>
+  values.byteLength + (offsets?.byteLength ?? 0) + (validity?.byteLength ?? 0);
+
+const like = (column, parts) => Object.assign(Object.create(Column.prototype), column, parts);
+
+function empty(column, cells) {
+  const values = new column.values.constructor(cells * column.cellValNum);
+  return like(column, { values, validity: column.validity && new Uint8Array(cells) });
+}
+
+function fill(whole, column, at) {
+  whole.values.set(column.values, at * column.cellValNum);
+  whole.validity?.set(column.validity, at);
+}
+
+function cut(column, cells) {
+  const values = column.values.slice(0, cells * column.cellValNum);
+  return like(column, { values, validity: column.validity?.slice(0, cells) });
+}
+
 /** One column of the cells of several, in their order. */
-export function concat(columns) {
+function concat(columns) {
   if (columns.length === 1) return columns[0];
   const [first] = columns;
   const values = new first.values.constructor(total(columns, (c) => c.values.length));
@@ -91,7 +158,7 @@ export function concat(columns) {
     cells += column.length;
     at += column.values.length;
   }
-  return Object.assign(Object.create(Column.prototype), first, { values, offsets, validity });
+  return like(first, { values, offsets, validity });
 }
 
 function total(columns, count) {

@@ -37,6 +37,8 @@ export interface Source {
   tails(paths: string[], length: number, signal: AbortSignal): Promise<[Uint8Array, number][]>;
   /** What lies in folders; an error with the code `Unlisted` where that cannot be known. */
   list(paths: string[], signal: AbortSignal): Promise<Entry[][]>;
+  /** An answer was copied; its bytes will not be looked at any more. */
+  release?(answers: Uint8Array[] | [Uint8Array, number][] | Entry[][]): void;
   /** What was asked for; for `io` and `onProgress`. */
   counts?: { requests: number; bytes: number; listen(listener: () => void): () => void };
 }
@@ -94,9 +96,9 @@ export interface OpenOptions {
   path?: string;
   /** The URL by which a source of one's own knows the array. */
   url?: string;
-  /** Bytes that a query may hold, its result included: 256 MiB. */
+  /** Bytes that a query may hold, 256 MiB: three eighths for reading, the rest for its result. */
   memory?: number;
-  /** Bytes of files that never change which stay for later queries: 64 MiB. */
+  /** Bytes of files that never change which stay for later queries: 32 MiB. */
   cache?: number;
   /** Where the WebAssembly module lies, or its bytes; otherwise beside this script. */
   module?: URL | string | Response | BufferSource | WebAssembly.Module;
@@ -112,6 +114,11 @@ export interface Progress {
 }
 
 export interface ReadOptions {
+  /**
+   * Exactly these cells, instead of a box: of each dimension the coordinates of all points. Dense
+   * arrays give them in this order, sparse ones those that there are.
+   */
+  points?: Record<string, Iterable<Coordinate>>;
   /** Names of columns. Otherwise all attributes and, of sparse arrays, all dimensions before them. */
   fields?: string[];
   /** A condition such as `a > 3 and b in ("x", "y")`. Cells of a dense array that do not meet it read as fill values. */
@@ -214,7 +221,7 @@ export interface Schema {
   validity_filters: Pipeline;
   dimensions: Dimension[];
   attributes: Attribute[];
-  dimension_labels: { name: string; dimension: number; uri: string }[];
+  dimension_labels: { name: string; dimension: number; datatype: string; uri: string; attribute: string }[];
   current_domain: [Whole | string, Whole | string][] | null;
 }
 
@@ -262,6 +269,12 @@ export class AzulejoArray {
   at(at?: At, options?: { signal?: AbortSignal }): Promise<AzulejoArray>;
   metadata(options?: { signal?: AbortSignal }): Promise<Map<string, unknown>>;
   enumeration(name: string, options?: { signal?: AbortSignal }): Promise<Enumeration>;
+  /** The values of a dimension label, at the coordinates of a range or at all that have one. */
+  labels(
+    name: string,
+    range?: [low: Coordinate, high: Coordinate],
+    options?: { signal?: AbortSignal },
+  ): Promise<Column>;
   /** The boxes around the tiles of a sparse fragment, by its index in `fragments`. */
   boxes(
     fragment: number,

@@ -1,13 +1,15 @@
 // TileDB arrays in browsers and node. `index.d.ts` describes the interface.
 import init, { Cancel, Session } from "./azulejo_web.js";
-import { Column, concat } from "./columns.js";
+import { Column, Gathered } from "./columns.js";
 import { AzulejoError, reasonOf, thrown } from "./errors.js";
 import { DirectorySource, FileSource, HttpSource } from "./sources.js";
 
 export { AzulejoError, Column, DirectorySource, FileSource, HttpSource };
 
 const MEMORY = 256 << 20;
-const CACHE = 64 << 20;
+const CACHE = 32 << 20;
+/** What of `memory` is for reading; the rest is for the result. */
+const READING = 3 / 8;
 
 let ready;
 
@@ -44,6 +46,9 @@ async function run(signal, work) {
     cancel.free();
   }
 }
+
+const bytesOfBatch = ({ columns }) =>
+  columns.reduce((sum, { values, validity }) => sum + values.byteLength + (validity?.byteLength ?? 0), 0);
 
 /** What the module says as JSON: whole numbers that a number would round come as bigints. */
 function parse(text) {
@@ -108,10 +113,15 @@ class Place {
     this.options = options;
     const { key, memory = MEMORY, cache = CACHE } = options;
     try {
-      this.session = new Session(source, root, bytesOf(key), memory, cache);
+      this.session = new Session(source, root, bytesOf(key), memory * READING, cache);
     } catch (error) {
       throw thrown(error);
     }
+  }
+
+  /** Bytes that a result may have. */
+  get room() {
+    return (this.options.memory ?? MEMORY) * (1 - READING);
   }
 
   async array(uri, { at, signal } = {}) {
@@ -208,6 +218,8 @@ export class AzulejoArray {
   #open;
   #metadata;
   #enumerations = new Map();
+  /** Open label arrays, or those being opened, by the names of labels. */
+  #labels = new Map();
 
   constructor(place, uri, opened) {
     this.#place = place;
@@ -261,6 +273,28 @@ export class AzulejoArray {
     return this.#enumerations.get(name);
   }
 
+  /**
+   * The values of a dimension label at the coordinates from `low` to `high` of its dimension, which
+   * are all that were written unless they are given.
+   */
+  async labels(name, [low, high] = [null, null], { signal } = {}) {
+    const label = this.schema.dimension_labels.find((l) => l.name === name);
+    if (!label) throw new AzulejoError("NotFound", `${this.uri}: there is no label ${name}`);
+    const uri = label.relative ? `${this.uri}/${label.uri}` : label.uri;
+    this.#labels.set(name, this.#labels.get(name) ?? this.#place.array(uri, { at: this.timeRange[1], signal }));
+    let array;
+    try {
+      array = await this.#labels.get(name);
+    } catch (error) {
+      this.#labels.delete(name);
+      throw error;
+    }
+    const [dimension] = array.dimensions;
+    const select = { [dimension.name]: [low ?? array.nonEmptyDomain?.[0][0], high ?? array.nonEmptyDomain?.[0][1]] };
+    const { columns } = await array.get(select, { fields: [label.attribute], signal });
+    return columns[label.attribute];
+  }
+
   /** The boxes around the tiles of a sparse fragment, by its index in `fragments`. */
   async boxes(fragment, { signal } = {}) {
     return parse(await run(signal, (cancel) => this.#open.boxes(fragment, cancel)));
@@ -271,28 +305,30 @@ export class AzulejoArray {
    * the cells that there are, with their coordinates.
    */
   async get(select = {}, options = {}) {
-    const batches = [];
-    const memory = this.#place.options.memory ?? MEMORY;
-    let bytes = 0;
-    for await (const batch of this.batches({ ...options, select })) {
-      for (const { values, offsets, validity } of batch.columns) {
-        bytes += values.byteLength + (offsets?.byteLength ?? 0) + (validity?.byteLength ?? 0);
-      }
-      if (bytes > memory) {
-        const text = `the result has more than the ${memory} bytes of \`memory\`; select less, or use batches()`;
-        throw new AzulejoError("Budget", text, { uri: this.uri });
-      }
-      batches.push(batch);
-    }
     const dims = this.dimensions.map((d) => d.name);
-    const shape = this.dense ? this.#shape(select) : undefined;
-    const columns = {};
-    for (let i = 0; i < (batches[0]?.columns.length ?? 0); i++) {
-      const column = concat(batches.map((batch) => batch.columns[i]));
-      columns[column.name] = column;
+    const { points, matching, limit } = options;
+    const shape = this.dense && !points && !matching ? this.#shape(select) : undefined;
+    const all = shape?.reduce((product, n) => product * n, 1);
+    const expected = all >= 0 ? Math.min(all, Number(limit ?? all)) : undefined;
+    const found = new Gathered(expected);
+    const within = (bytes) => {
+      if (bytes <= this.#place.room) return;
+      const text =
+        `the result has more than the ${this.#place.room} bytes that \`memory\` leaves for it; ` +
+        "select less, or use batches()";
+      throw new AzulejoError("Budget", text, { uri: this.uri });
+    };
+    for await (const batch of this.batches({ ...options, select })) {
+      // Too much is known by the first cells, before there is memory for all of them.
+      if (found.cells === 0 && batch.cells > 0 && expected > 0) {
+        within((bytesOfBatch(batch) / batch.cells) * expected);
+      }
+      found.add(batch);
+      within(found.bytes);
     }
-    const cells = batches.reduce((sum, batch) => sum + batch.cells, 0);
-    return { cells, dims, shape: options.matching ? undefined : shape, columns };
+    const { cells } = found;
+    const columns = Object.fromEntries(found.take().map((column) => [column.name, column]));
+    return { cells, dims, shape, columns };
   }
 
   /** A query, batch by batch: what `get` puts together. */
@@ -327,7 +363,8 @@ export class AzulejoArray {
       const names = [...this.dimensions, ...this.attributes].map((field) => field.name);
       const request = this.#request({ fields: names, matching: this.dense, ...options });
       const { raw = false, signal } = options;
-      return await run(signal, (cancel) => this.#open.arrow(request, raw, cancel));
+      const { room } = this.#place;
+      return await run(signal, (cancel) => this.#open.arrow(request, raw, room, cancel));
     } finally {
       finish();
     }
@@ -373,13 +410,14 @@ export class AzulejoArray {
   }
 
   /** Options as JSON for the module. */
-  #request({ select = {}, fields, where, layout, matching, limit }) {
+  #request({ select = {}, points, fields, where, layout, matching, limit }) {
     const selections = {};
     for (const [name, selection] of Object.entries(select)) {
       selections[name] = selectionOf(selection);
     }
     return JSON.stringify({
       select: selections,
+      points: points && Object.fromEntries(Object.entries(points).map(([name, all]) => [name, [...all].map(plain)])),
       fields: fields ?? [],
       where: where ?? null,
       layout: layout ?? null,
@@ -406,12 +444,14 @@ export class AzulejoArray {
   }
 }
 
+/** A coordinate as JSON. */
+function plain(bound) {
+  if (bound instanceof Date) return bound.toISOString().replace(/\.000Z$|Z$/, "");
+  return typeof bound === "bigint" ? bound.toString() : (bound ?? null);
+}
+
 /** `[low, high]`, a single coordinate, a list of ranges, or `{range, step}`. */
 function selectionOf(selection) {
-  const plain = (bound) => {
-    if (bound instanceof Date) return bound.toISOString().replace(/\.000Z$|Z$/, "");
-    return typeof bound === "bigint" ? bound.toString() : (bound ?? null);
-  };
   const pair = ([low, high]) => [plain(low), plain(high)];
   if (!Array.isArray(selection)) {
     if (selection === null || typeof selection !== "object" || selection instanceof Date) {

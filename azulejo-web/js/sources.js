@@ -6,6 +6,10 @@
 //   tails(paths, length, signal) the last bytes of objects -> [Uint8Array, size of the object][]
 //   list(paths, signal)          folders -> {name, isDir, size}[][]; throws `Unlisted` where there
 //                                are no listings
+//
+// and may have a fourth:
+//
+//   release(answers)             an answer was copied: its bytes are of no use any more
 import { AzulejoError, reasonOf } from "./errors.js";
 
 /** Ranges at most this far apart are one request: about what a round trip's time could carry. */
@@ -16,6 +20,8 @@ const LARGEST = 8 << 20;
 const SIDE_BY_SIDE = 24;
 /** How often a request that the network or the server let down is made again. */
 const TRIES = 3;
+/** Answers longer than this are taken piece by piece. */
+const PIECEWISE = 64 << 10;
 const MANIFEST = "/__azulejo/manifest";
 
 const pause = (ms, signal) =>
@@ -126,6 +132,13 @@ export class HttpSource {
     return answers;
   }
 
+  /** Frees memory now that the collector would free some time: of a scan, hundreds of megabytes. */
+  release(answers) {
+    for (const answer of answers.flat()) {
+      if (answer instanceof Uint8Array && answer.buffer.byteLength > 0) answer.buffer.transfer?.(0);
+    }
+  }
+
   async tails(paths, length, signal) {
     const answers = new Array(paths.length);
     const tasks = paths.map((path, i) => async () => {
@@ -147,16 +160,17 @@ export class HttpSource {
   }
 
   /** A manifest is read once as long as the source lives: it shows one moment. */
-  #whole(path, limit, signal) {
+  async #whole(path, limit, signal) {
     if (!path.endsWith(MANIFEST)) return this.#request(path, { limit, signal }, whole);
-    const known = this.#manifests.get(path);
-    if (known) return known;
-    const reading = this.#request(path, { limit, signal }, whole);
-    this.#manifests.set(path, reading);
-    reading.catch((error) => {
-      if (error.code !== "NotFound") this.#manifests.delete(path);
-    });
-    return reading;
+    if (!this.#manifests.has(path)) {
+      const reading = this.#request(path, { limit, signal }, whole);
+      this.#manifests.set(path, reading);
+      reading.catch((error) => {
+        if (error.code !== "NotFound") this.#manifests.delete(path);
+      });
+    }
+    // Answers are released.
+    return (await this.#manifests.get(path)).slice();
   }
 
   #range(path, start, end, signal) {
@@ -228,14 +242,36 @@ function failure(code, path, text, cause, again = false) {
 }
 
 async function body(response, path, counts) {
+  const length = Number(response.headers.get("Content-Length"));
+  const encoded = response.headers.get("Content-Encoding");
   let bytes;
   try {
-    bytes = new Uint8Array(await response.arrayBuffer());
+    bytes =
+      length > PIECEWISE && !encoded && response.body
+        ? await pieces(response.body, length)
+        : new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     throw failure("Cut", path, `the answer broke off: ${error.message}`, error, true);
   }
   counts.add(0, bytes.length);
   return bytes;
+}
+
+/** Piece by piece into memory of our own, which `release` can free: browsers hold on to theirs. */
+async function pieces(stream, length) {
+  const bytes = new Uint8Array(length);
+  const reader = stream.getReader();
+  let at = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return at === length ? bytes : bytes.subarray(0, at);
+    if (at + value.length > length) {
+      reader.cancel().catch(() => {});
+      throw new Error(`it has more than the ${length} bytes that it was said to have`);
+    }
+    bytes.set(value, at);
+    at += value.length;
+  }
 }
 
 async function whole(response, path, { limit }, counts) {

@@ -1,5 +1,5 @@
 // What runs in the worker that `worker.js` starts.
-import { open } from "./index.js";
+import { Column, open } from "./index.js";
 
 const open_things = new Map();
 const under_way = new Map();
@@ -37,7 +37,7 @@ async function answer(target, method, args, options) {
 /** Memory that goes to the page without a copy. */
 function transfers(result) {
   if (result instanceof Uint8Array) return [result.buffer];
-  const columns = Object.values(result?.columns ?? {});
+  const columns = result instanceof Column ? [result] : Object.values(result?.columns ?? {});
   const buffers = columns.flatMap(({ values, offsets, validity }) => [values, offsets, validity]);
   return [...new Set(buffers.filter((b) => b !== undefined).map(({ buffer }) => buffer))];
 }

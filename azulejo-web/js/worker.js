@@ -12,9 +12,7 @@ class Calls {
     this.#worker = worker;
     worker.addEventListener("message", ({ data }) => this.#answer(data));
     worker.addEventListener("error", (event) => {
-      const error = new AzulejoError("Internal", `the worker failed: ${event.message}`);
-      for (const { reject } of this.#pending.values()) reject(error);
-      this.#pending.clear();
+      this.#rejectAll(new AzulejoError("Internal", `the worker failed: ${event.message}`));
     });
   }
 
@@ -32,6 +30,12 @@ class Calls {
 
   close() {
     this.#worker.terminate();
+    this.#rejectAll(new AzulejoError("Cancelled", "the worker was closed"));
+  }
+
+  #rejectAll(error) {
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
   }
 
   #answer({ id, progress, result, error }) {
@@ -80,6 +84,7 @@ function remote(calls, { handle, ...described }) {
     aggregate: (wanted, options) => call("aggregate", [wanted], options),
     metadata: (options) => call("metadata", [], options),
     enumeration: (name, options) => call("enumeration", [name], options),
+    labels: async (name, range, options) => revived(await call("labels", [name, range], options)),
     boxes: (fragment, options) => call("boxes", [fragment], options),
     at: async (at, options) => remote(calls, await call("at", [at], options)),
     io: () => call("io", []),

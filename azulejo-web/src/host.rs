@@ -31,6 +31,10 @@ extern "C" {
         signal: &JsValue,
     ) -> Result<Promise, JsValue>;
 
+    /// Says that answers were copied; sources of one's own need not have it.
+    #[wasm_bindgen(method, catch)]
+    fn release(this: &Source, answers: &JsValue) -> Result<(), JsValue>;
+
     #[wasm_bindgen(method, catch)]
     fn list(this: &Source, paths: &Array, signal: &JsValue) -> Result<Promise, JsValue>;
 
@@ -125,7 +129,12 @@ impl HostStorage {
         let (answer, pending) = Pending::channel();
         spawn_local(async move {
             let result = match JsFuture::from(promise).await {
-                Ok(value) => take(value),
+                Ok(value) => {
+                    let taken = take(value.clone());
+                    // A source that has no use for it has no such method.
+                    let _ = source.unchecked_ref::<Source>().release(&value);
+                    taken
+                }
                 Err(thrown) => Err(from_js(op, &thrown)),
             };
             answer.send(result);

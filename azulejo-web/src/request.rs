@@ -4,7 +4,7 @@ use azulejo::column::datetime::parse_ticks;
 use azulejo::format::schema::{CurrentDomain, Dimension};
 use azulejo::format::{Datatype, Physical, Range};
 use azulejo::json::value_from_json;
-use azulejo::space::{DimSelection, Layout};
+use azulejo::space::{DimSelection, Layout, PointColumn, Points};
 use azulejo::{Array, Error, ReadOptions, Result, Subarray};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 pub struct Request {
     /// By dimension; others are selected whole.
     select: BTreeMap<String, Selection>,
+    /// Instead of that: the coordinates of each point, a list a dimension.
+    points: Option<BTreeMap<String, Vec<Json>>>,
     /// Names of columns; none: those of [`ReadOptions::fields`].
     fields: Vec<String>,
     /// A condition as text.
@@ -62,26 +64,25 @@ impl Request {
     pub fn options(&self, array: &Array) -> Result<ReadOptions> {
         let dimensions = &array.schema().domain.dimensions;
         let is_dimension = |name: &String| dimensions.iter().any(|d| d.name == *name);
-        if let Some(name) = self.select.keys().find(|name| !is_dimension(name)) {
+        let mut names = self
+            .select
+            .keys()
+            .chain(self.points.iter().flatten().map(|(n, _)| n));
+        if let Some(name) = names.find(|name| !is_dimension(name)) {
             let names: Vec<&str> = dimensions.iter().map(|d| d.name.as_str()).collect();
             return Err(Error::SchemaMismatch(format!(
                 "there is no dimension {name:?}; there are {}",
                 names.join(", ")
             )));
         }
-        let current = match &array.schema().current_domain {
-            CurrentDomain::Empty => None,
-            CurrentDomain::NdRectangle(rectangle) => Some(&rectangle.ranges),
-        };
-        let select = |(i, dimension): (usize, &Dimension)| {
-            let whole = current.and_then(|ranges| ranges.get(i));
-            match self.select.get(&dimension.name) {
-                Some(selection) => selection.of(dimension, whole.or(dimension.domain.as_ref())),
-                None => Ok(DimSelection::All),
+        let subarray = match &self.points {
+            Some(points) if self.select.is_empty() => point_list(dimensions, points)?,
+            Some(_) => {
+                let text = "a query selects points or ranges, not both";
+                return Err(Error::InvalidArgument(text.into()));
             }
+            None => self.ranges(array)?,
         };
-        let selections = dimensions.iter().enumerate().map(select);
-        let subarray = Subarray::Box(selections.collect::<Result<_>>()?);
         let mut options = ReadOptions::new()
             .subarray(subarray)
             .fields(self.fields.clone())
@@ -96,6 +97,24 @@ impl Request {
             options = options.limit(cells);
         }
         Ok(options)
+    }
+
+    /// The cross product of what is selected along each dimension.
+    fn ranges(&self, array: &Array) -> Result<Subarray> {
+        let dimensions = &array.schema().domain.dimensions;
+        let current = match &array.schema().current_domain {
+            CurrentDomain::Empty => None,
+            CurrentDomain::NdRectangle(rectangle) => Some(&rectangle.ranges),
+        };
+        let select = |(i, dimension): (usize, &Dimension)| {
+            let whole = current.and_then(|ranges| ranges.get(i));
+            match self.select.get(&dimension.name) {
+                Some(selection) => selection.of(dimension, whole.or(dimension.domain.as_ref())),
+                None => Ok(DimSelection::All),
+            }
+        };
+        let selections = dimensions.iter().enumerate().map(select);
+        Ok(Subarray::Box(selections.collect::<Result<_>>()?))
     }
 
     fn layout(&self, is_dense: bool) -> Result<Layout> {
@@ -141,6 +160,25 @@ impl Selection {
             },
         }
     }
+}
+
+/// Points by the lists of their coordinates.
+fn point_list(dimensions: &[Dimension], points: &BTreeMap<String, Vec<Json>>) -> Result<Subarray> {
+    let column = |dimension: &Dimension| -> Result<PointColumn> {
+        let Some(values) = points.get(&dimension.name) else {
+            let text = format!("points need a coordinate of dimension {:?}", dimension.name);
+            return Err(Error::InvalidArgument(text));
+        };
+        let (mut data, mut offsets) = (Vec::new(), vec![0]);
+        for value in values {
+            data.extend(coordinate(dimension, value)?);
+            offsets.push(data.len() as u64);
+        }
+        let offsets = dimension.is_var().then_some(offsets);
+        Ok(PointColumn { data, offsets })
+    };
+    let coordinates = dimensions.iter().map(column).collect::<Result<_>>()?;
+    Ok(Subarray::Points(Points { coordinates }))
 }
 
 /// The bytes of a coordinate: a number, digits, a date, or a string.
@@ -240,6 +278,16 @@ mod tests {
         ] {
             assert!(ranges(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn points_are_lists_of_coordinates() {
+        let points = |points: &str| found(&format!(r#"{{"points":{points}}}"#));
+        assert_eq!(points(r#"{"x":[5, "3", 9]}"#).unwrap(), [3, 5]);
+        for bad in [r#"{}"#, r#"{"y":[1]}"#, r#"{"x":[1.5]}"#, r#"{"x":[null]}"#] {
+            assert!(points(bad).is_err(), "{bad}");
+        }
+        assert!(found(r#"{"points":{"x":[3]},"select":{"x":{"ranges":[[3,3]]}}}"#).is_err());
     }
 
     #[test]

@@ -201,13 +201,13 @@ impl OpenArray {
         })
     }
 
-    /// Reads all of a result as an Arrow IPC stream: a promise of bytes.
+    /// Reads all of a result, of at most `limit` bytes, as an Arrow IPC stream: a promise of bytes.
     #[cfg(feature = "arrow")]
     #[wasm_bindgen(unchecked_return_type = "Promise<Uint8Array>")]
-    pub fn arrow(&self, request: String, raw: bool, cancel: &Cancel) -> Promise {
+    pub fn arrow(&self, request: String, raw: bool, limit: f64, cancel: &Cancel) -> Promise {
         let (array, cancel) = (self.array.clone(), cancel.clone());
         promise(async move {
-            let limit = array.context().config().memory_budget;
+            let limit = limit as u64;
             let work = async {
                 let options = options(&array, &request).await?;
                 crate::reading::arrow(array.read_stream(options), raw, limit).await

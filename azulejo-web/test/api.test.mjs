@@ -74,6 +74,41 @@ test("sparse cells have coordinates, text, nulls and enumerations", async () => 
   assert.equal(found.shape, undefined);
 });
 
+test("points are cells here and there", async () => {
+  const grid = await openArray(demo("grid"));
+  const { cells, shape, columns } = await grid.get({}, { points: { y: [900, 3, 150], x: [1, 2n, 3] } });
+  assert.deepEqual([cells, shape, [...columns.v]], [3, undefined, [900001, 3002, -1]]);
+  const points = await openArray(demo("points"));
+  const found = await points.get({}, { points: { x: [4, 5, 6], y: [16, 0, 36] }, layout: "row-major" });
+  assert.deepEqual([...found.columns.x], [4n, 6n]);
+  await assert.rejects(grid.get({}, { points: { y: [1] } }), { code: "InvalidArgument", message: /dimension "x"/ });
+  await assert.rejects(grid.get({ x: 1 }, { points: { y: [1], x: [1] } }), { code: "InvalidArgument" });
+});
+
+test("labels of a dimension", async () => {
+  const relief = await openArray(demo("relief"));
+  const north = await relief.labels("northing", [3, 5]);
+  assert.deepEqual([...north], [5200090, 5200120, 5200150]);
+  assert.equal((await relief.labels("northing")).length, 1536);
+  await assert.rejects(relief.labels("easting"), { code: "NotFound" });
+});
+
+test("a result is put together without holding it twice", async () => {
+  const grid = await openArray(demo("grid"), { memory: 8 << 20 });
+  const { columns, shape } = await grid.get();
+  assert.deepEqual(shape, [1000, 1000]);
+  const cell = (y, x) => (y >= 100 && y < 200 ? -1 : 1000 * y + x);
+  const wrong = columns.v.values.findIndex((v, i) => v !== cell(Math.floor(i / 1000), i % 1000));
+  assert.equal(wrong, -1);
+  const half = await grid.get({}, { limit: 500_500 });
+  assert.deepEqual([half.cells, half.columns.v.values.length], [500_500, 500_500]);
+  const ends = await grid.get({ y: [0, 1] }, { where: "v > 1997", matching: true });
+  assert.deepEqual([...ends.columns.v], [1998, 1999]);
+  // 4 MB do not fit the five eighths of 6 MiB that are for results.
+  const small = await openArray(demo("grid"), { memory: 6 << 20 });
+  await assert.rejects(small.get(), { code: "Budget" });
+});
+
 test("aggregates", async () => {
   const points = await openArray(demo("points"));
   const all = await points.aggregate(["count", "sum:x", "max:y", "min:note", "nulls:note"]);

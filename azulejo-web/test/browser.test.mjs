@@ -77,7 +77,7 @@ const column = ({ bytes, size, ...rest }) => {
   return { ...rest, values };
 };
 
-/** Every third, so that all versions and filters are among them. */
+/** Every third, so that all filters are among them. */
 test("arrays of the corpus read as expected in the page and in a worker", { skip }, async () => {
   const keys = await json("keys.json");
   const [versions, filters] = [new Set(), new Set()];
@@ -141,4 +141,25 @@ test("a worker cancels, tells progress and names errors", { skip }, async () => 
   assert.deepEqual(found.wrong, ["AzulejoError", "SchemaMismatch"]);
   assert.equal(found.earlier, 150000);
   assert.ok(found.requests > 3);
+});
+
+test("errors in a page: no permission from the server (CORS), no ranges, nothing there", { skip }, async () => {
+  const told = async (misbehave) => {
+    const server = await serve({ "/arrays": arrays }, misbehave);
+    try {
+      return await page.evaluate(async (url) => {
+        const { openArray } = await import("/pkg/index.js");
+        return openArray(url)
+          .then((array) => array.get({ x: 1, y: 1 }))
+          .then(() => "no error", ({ name, code, message }) => `${name} ${code} ${message}`);
+      }, `${server.url}/arrays/demo/grid`);
+    } finally {
+      await server.close();
+    }
+  };
+  const isData = (path) => path.endsWith("/a0.tdb");
+  assert.match(await told(() => ({ cors: false })), /^AzulejoError Storage .*demo\/grid.*CORS/);
+  assert.match(await told(({ path }) => ({ ranges: !isData(path) })), /^AzulejoError Storage .*a0\.tdb.*byte ranges/);
+  assert.match(await told(({ path }) => (isData(path) ? { status: 404 } : {})), /^AzulejoError NotFound .*a0\.tdb.*stale/);
+  assert.match(await told(({ path }) => (isData(path) ? { cut: 100 } : {})), /^AzulejoError Storage .*a0\.tdb.*broke off/);
 });

@@ -56,6 +56,15 @@ test("a body that breaks off is asked for again", async () => {
 test("bodies that always break off", () =>
   withServer(({ path }) => (isData(path) ? { cut: 10 } : {}), (url) => fails(url, /broke off/)));
 
+/** A page of an error, as some hosts answer for what is missing. */
+test("a server that answers with a page instead of the file", () =>
+  withServer(({ path }) => (path.endsWith("/manifest") ? { page: true } : {}), (url) => fails(url, /manifest/)));
+
+test("a file that has grown shorter", async () => {
+  // The data file has grown shorter than the metadata says.
+  await withServer(({ path }) => (isData(path) ? { size: 100 } : {}), (url) => fails(url, /100 bytes came where/));
+});
+
 test("a server that is not there", async () => {
   await assert.rejects(openArray("http://127.0.0.1:9/array"), {
     name: "AzulejoError",

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openArray } from "../pkg/index.js";
+import { roundsOf } from "./rounds.mjs";
 import { serve } from "./server.mjs";
 
 const arrays = process.env.AZULEJO_ARRAYS;
@@ -10,19 +11,6 @@ before(async () => {
   server = await serve({ "/arrays": arrays }, () => ({ delay: 150 }));
 });
 after(() => server.close());
-
-/** A request belongs to the next round if it began after an answer of this round had come. */
-function roundsOf(requests) {
-  let [rounds, answered] = [0, -Infinity];
-  for (const { begun, ended = Infinity } of requests) {
-    if (rounds === 0 || begun > answered) {
-      rounds++;
-      answered = ended;
-    }
-    answered = Math.min(answered, ended);
-  }
-  return rounds;
-}
 
 /** Work, its requests, and how many rounds they took. */
 async function measured(work) {

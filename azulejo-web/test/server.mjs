@@ -16,7 +16,8 @@ const TYPES = {
 
 /**
  * Serves folders: `{"/arrays": "/path/to/arrays"}`. `misbehave(request)` may return `status`,
- * `ranges: false`, `cut: bytes` to send fewer, `delay` in ms.
+ * `ranges: false`, `cut: bytes` to send fewer, `delay` in ms, `page: true` to send a page, `size` for
+ * a file that ends there, `cors: false`.
  */
 export async function serve(folders, misbehave = () => ({})) {
   const log = [];
@@ -40,13 +41,15 @@ export async function serve(folders, misbehave = () => ({})) {
       response.end(body);
     };
     if (request.method === "OPTIONS") return end(204);
+    if (odd.cors === false) for (const name of Object.keys(headers)) if (/^Access/.test(name)) delete headers[name];
     if (odd.status) return end(odd.status, "no");
+    if (odd.page) return end(200, "<!doctype html><title>Not here</title>");
     const mount = Object.keys(folders).find((prefix) => path.startsWith(`${prefix}/`));
     if (mount === undefined || normalize(path) !== path) return end(404);
     let file;
     try {
       file = await open(join(folders[mount], path.slice(mount.length)));
-      const { size } = await file.stat();
+      const size = Math.min((await file.stat()).size, odd.size ?? Infinity);
       if (!(await file.stat()).isFile()) return end(404);
       headers["Content-Type"] = TYPES[extname(path)] ?? "application/octet-stream";
       let [start, stop] = [0, size];

@@ -1,6 +1,7 @@
 // The viewer, driven by a script. With AZULEJO_PICTURES set to a folder it leaves pictures there.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, skip } from "./browser.mjs";
@@ -65,6 +66,9 @@ async function colours() {
   }, [...shot]);
 }
 
+/** Waits until the address, which follows a little later, says something. */
+const addressed = (pattern) => page.waitForFunction((text) => new RegExp(text).test(location.href), pattern.source);
+
 const readout = () => page.locator(".readout").innerText();
 
 test("a group's tree leads to its arrays", { skip }, async () => {
@@ -86,7 +90,8 @@ test("a dense array is a map that moves, zooms and tells values", { skip }, asyn
   const box = await stage.boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   const value = await readout();
-  assert.match(value, /y \d+ +x \d+ +height -?\d+/);
+  // The label of y, and then y.
+  assert.match(value, /northing 52\d+ \(\d+\) +x \d+ +height -?\d+/);
   await page.mouse.wheel(0, -900);
   await settled();
   assert.match(page.url(), /view=/);
@@ -128,6 +133,95 @@ test("a sparse array is a cloud of points", { skip }, async () => {
   await picture("points");
   await show({ url: "demo/quakes", where: "magnitude > 5", attr: "magnitude" });
   await page.locator(".legend", { hasText: "magnitude" }).waitFor();
+});
+
+test("points in space turn, and tell what they are", { skip }, async () => {
+  await show({ url: "demo/quakes", tab: "Space", map: "magma", z: "depth" });
+  assert.ok((await colours()) > 8, "points have colours");
+  await picture("space");
+  const before = await page.locator(".stage").screenshot();
+  await page.locator(".stage").focus();
+  await page.keyboard.press("Shift+ArrowRight");
+  await addressed(/eye=/);
+  assert.ok(!before.equals(await page.locator(".stage").screenshot()), "it has turned");
+  const box = await page.locator(".stage").boundingBox();
+  for (let i = 0; i < 40 && !(await page.locator(".readout").isVisible()); i++) {
+    await page.mouse.move(box.x + box.width * (0.3 + 0.01 * i), box.y + box.height * 0.5);
+    await page.waitForTimeout(60);
+  }
+  assert.match(await readout(), /lon -?[\d.]+\nlat[^\n]+\ndepth[^\n]+\nmagnitude/);
+  await page.keyboard.press("0");
+  await addressed(/^(?!.*eye=)/);
+  await page.getByLabel("Condition").fill("magnitude > 4");
+  await page.getByLabel("Condition").press("Enter");
+  await settled();
+  await addressed(/where=magnitude/);
+});
+
+/** A second and a half of panning: frames a second, and the processor time that the page takes for each. */
+async function panning() {
+  const box = await page.locator(".stage").boundingBox();
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const worked = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+  };
+  const before = await worked();
+  const between = await page.evaluate(async ({ x, y }) => {
+    const stage = document.querySelector(".stage");
+    stage.setPointerCapture = () => {};
+    const at = (type, dx) =>
+      stage.dispatchEvent(new PointerEvent(type, { clientX: x + dx, clientY: y, pointerId: 1, bubbles: true }));
+    const frame = () => new Promise(requestAnimationFrame);
+    const between = [];
+    at("pointerdown", 0);
+    let last = await frame();
+    for (let i = 1; i <= 90; i++) {
+      at("pointermove", 4 * i);
+      const now = await frame();
+      between.push(now - last);
+      last = now;
+    }
+    at("pointerup", 360);
+    return between.sort((a, b) => a - b);
+  }, { x: box.x + box.width / 3, y: box.y + box.height / 2 });
+  const work = ((await worked()) - before) / 90;
+  await session.detach();
+  return { frames: Math.round(1000 / between[45]), work };
+}
+
+test("panning a map of 1360 x 860 keeps up with the screen", { skip }, async (t) => {
+  await show({ url: "demo/relief", map: "earth" });
+  await panning();
+  await settled();
+  const { frames, work } = await panning();
+  t.diagnostic(`${frames} frames a second, of which the page works ${work.toFixed(1)} ms each`);
+  // A sixtieth of a second is 16.7 ms.
+  assert.ok(work < 10, `${work} ms of work a frame`);
+  // Loosely: the machine of a test draws without a graphics card.
+  const isBusy = loadavg()[0] > 2 * availableParallelism();
+  assert.ok(isBusy || frames >= 20, `${frames} frames a second`);
+});
+
+test("a tile that cannot be had is not asked for again and again", { skip }, async () => {
+  const isData = (path) => path.includes("/__fragments/") && path.endsWith("/a0.tdb");
+  const broken = await serve({ "/arrays": arrays }, ({ path }) => (isData(path) ? { status: 404 } : {}));
+  try {
+    const url = `${broken.url}/arrays/demo/grid`;
+    await page.goto("about:blank");
+    await page.goto(`${server.url}/site/index.html#${new URLSearchParams({ url })}`);
+    await page.locator(".message.error:not([hidden])").waitFor();
+    await page.waitForTimeout(500);
+    const asked = broken.take().filter(({ path }) => isData(path)).length;
+    await page.waitForTimeout(500);
+    assert.equal(broken.take().length, 0, `after ${asked} requests`);
+    assert.match(await page.locator(".message.error").innerText(), /stale/);
+  } finally {
+    await broken.close();
+    // The browser tells of each answer that is an error.
+    for (let i = errors.length - 1; i >= 0; i--) if (/404/.test(errors[i])) errors.splice(i, 1);
+  }
 });
 
 test("a table with a condition", { skip }, async () => {

@@ -70,6 +70,8 @@ cargo xtask TASK
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
+  web small                   builds it without Arrow, to see that it stays small
+  web bench                   times it beside zarrita on 1 GB of cells
   web pictures                does that and leaves pictures of the viewer in docs/images
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
@@ -126,6 +128,8 @@ fn main() -> ExitCode {
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
+        ["web", "small"] => web::small(&root()),
+        ["web", "bench"] => web::bench(&root()),
         ["web", "test"] => web::test(&root(), None),
         ["web", "pictures"] => web::test(&root(), Some(&root().join("docs/images"))),
         ["versus", "capi", rest @ ..] => {

@@ -2,7 +2,7 @@
 
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::metadata::MetadataValue;
-use azulejo::format::schema::{Attribute, Enumeration};
+use azulejo::format::schema::{Attribute, DataOrder, Enumeration};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::group::NewMember;
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
@@ -180,6 +180,7 @@ fn relief(context: &Context, uri: &str) -> Result<()> {
         .dimension("x", 0..=SIDE as i32 - 1, 256)
         .attribute_with(attribute("height", Datatype::Float32))
         .attribute_with(attribute("snow", Datatype::Float32))
+        .label(1, "northing", DataOrder::Increasing, Datatype::Float64)
         .build()?;
     context.array(uri).create_at(schema, DAY_ONE)?;
     let land: Vec<f64> = (0..SIDE * SIDE)
@@ -212,7 +213,12 @@ fn relief(context: &Context, uri: &str) -> Result<()> {
             ColumnBuffers::of_values("height", heights),
             ColumnBuffers::of_values("snow", snows),
         ];
-        put(context, uri, options, columns)?;
+        let mut writer = context.array(uri).writer(options)?;
+        // Metres to the north of something, with the first survey.
+        let north = (day == 0).then(|| (0..SIDE).map(|y| 5_200_000.0 + 30.0 * y as f64).collect());
+        let north = north.map(|values| ColumnBuffers::of_values("northing", values));
+        writer.write_labelled(&ColumnSet::of(columns)?, north.as_slice())?;
+        writer.finish()?;
     }
     let mut metadata = context.array(uri).change_metadata()?;
     metadata.put("unit", MetadataValue::new(Datatype::StringUtf8, "m"))?;

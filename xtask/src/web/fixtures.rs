@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Unfolds the pack into `folder`, unless it is there already, and writes the manifests.
 pub fn unfold(folder: &Path) -> Result<(), String> {
-    let done = folder.join("done");
+    let done = folder.join("done.2");
     if done.exists() {
         return Ok(());
     }
