@@ -362,8 +362,8 @@ fn maintenance_keeps_the_history_of_dense_arrays() {
 #[test]
 fn many_small_fragments_are_worth_advice() {
     let bench = Bench::new();
-    writes(&bench, "d", 80);
-    let advice = "80 fragments of 2 cells: consolidate, and reads of all of it would be about";
+    writes(&bench, "d", 110);
+    let advice = "110 fragments of 2 cells: consolidate, and reads of all of it would be about";
     assert!(bench.line("info d").out.contains(advice));
     assert!(bench.line("check d").out.contains(advice));
     assert!(
@@ -381,7 +381,7 @@ fn many_small_fragments_are_worth_advice() {
     bench.line("consolidate d --vacuum");
     assert_eq!(bench.json("info d")["advice"], Json::Null);
     assert_eq!(bench.json("check d")["cells"], Json::Null);
-    assert_eq!(bench.json("check d --deep")["cells"], 160);
+    assert_eq!(bench.json("check d --deep")["cells"], 220);
 }
 
 #[test]

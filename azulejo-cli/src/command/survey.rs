@@ -94,7 +94,7 @@ impl Survey {
     pub fn gain(&self) -> f64 {
         // Milliseconds: of opening, of a file, of a megabyte of cells.
         let (fixed, file, megabyte) = match self.far {
-            false => (8.0, 0.02, 3.3),
+            false => (11.0, 0.02, 3.3),
             true => (150.0, 1.25, 10.0),
         };
         let cells: u64 = self.pieces.iter().map(|piece| piece.cells).sum();
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn many_small_fragments_are_worth_a_word() {
-        // What was measured: 4.0 times for 500 fragments of 50 cells.
+        // What was measured: 2.9, 3.5 and 4.0 times for 500 fragments of 50 cells.
         let gain = survey(500, 50).gain();
-        assert!((3.0..6.0).contains(&gain), "{gain}");
+        assert!((2.9..4.0).contains(&gain), "{gain}");
         let advice = survey(2000, 50).advice().unwrap();
         assert!(
             advice.starts_with("2,000 fragments of 50 cells: consolidate"),
