@@ -34,6 +34,7 @@ export class History {
       input: () => this.#choose(this.times[this.slider.value]),
     });
     this.output = el("output", { class: "mono" });
+    this.named = el("span");
     this.latest = el("button", { type: "button", click: () => this.#choose(undefined) }, "Now");
     const row = el(
       "div",
@@ -41,6 +42,7 @@ export class History {
       el("strong", {}, "As of"),
       this.output,
       this.slider,
+      this.named,
       this.latest,
       this.axes.length > 1 &&
         el("label", { class: "faint" }, "along ", choice(this.axes.map((a) => a.name), this.along, (along) => {
@@ -51,10 +53,26 @@ export class History {
     );
     this.picture = el("div");
     this.box.replaceChildren(row, this.picture);
+    this.snapshots = [];
     this.mark();
+    this.#name(array);
     this.observer?.disconnect();
     this.observer = new ResizeObserver(() => this.#picture());
     this.observer.observe(this.box);
+  }
+
+  /** Offers the moments that have a name. */
+  async #name(array) {
+    // Without them the slider is enough.
+    const snapshots = await array.snapshots().catch(() => []);
+    if (array !== this.array || snapshots.length === 0) return;
+    this.snapshots = snapshots;
+    const names = snapshots.map(({ name, at }) => [String(at), name]);
+    const choose = (at) => at !== "" && this.#choose(Number(at));
+    const list = choice([["", "snapshots"], ...names], state.get("at") ?? "", choose);
+    list.setAttribute("aria-label", "Named snapshots");
+    this.named.replaceChildren(list);
+    this.mark();
   }
 
   /** The dimension along which fragments differ most. */
@@ -81,7 +99,11 @@ export class History {
     const time = at === undefined ? this.times.at(-1) : Number(at);
     const index = this.times.findLastIndex((t) => t <= time);
     this.slider.value = Math.max(0, index);
-    this.output.value = at === undefined ? `${format.moment(time)} (now)` : format.moment(time);
+    const name = this.snapshots.find((snapshot) => snapshot.at === time)?.name;
+    const said = at === undefined ? "now" : name;
+    this.output.value = `${format.moment(time)}${said ? ` (${said})` : ""}`;
+    const list = this.named.firstChild;
+    if (list) list.value = name === undefined || at === undefined ? "" : String(time);
     this.latest.disabled = at === undefined;
     this.#picture();
   }

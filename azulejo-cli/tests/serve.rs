@@ -195,6 +195,34 @@ fn sparse_arrays_are_no_zarr() {
 }
 
 #[test]
+fn the_viewer_opens_at_a_named_snapshot() {
+    let bench = grid();
+    bench.line("snapshot create grid first --at 2024-01-01");
+    bench.write("index.html", "<!doctype html>");
+    let serving = Serving::start(&bench, "view grid@first --no-browser --site .");
+    assert!(
+        serving
+            .first_line
+            .ends_with("%2Fdata%2Fgrid&at=1704067200000")
+    );
+    bench.fails("view grid@other --no-browser --site .", 3, "other");
+}
+
+/// What `cargo xtask web` has made lies in the program.
+#[test]
+#[cfg(feature = "view")]
+fn the_viewer_is_in_the_program() {
+    let bench = grid();
+    let serving = Serving::start(&bench, "view grid --no-browser");
+    let page = serving.get("view/index.html");
+    assert!(page.body.starts_with(b"<!doctype html>") && page.body.len() > 500);
+    let module = serving.get("view/azulejo/azulejo_web_bg.wasm");
+    assert_eq!(module.body.get(..4), Some(&b"\0asm"[..]));
+    assert!(module.head.contains("content-type: application/wasm"));
+    assert_eq!(serving.get("view/nothing.js").status, 404);
+}
+
+#[test]
 fn the_viewer_reads_the_object_and_nothing_else() {
     let bench = grid();
     bench.write("secret", "not yours");

@@ -268,6 +268,8 @@ export class AzulejoArray {
   /** The same array at another time, through the same source and cache. */
   at(at?: At, options?: { signal?: AbortSignal }): Promise<AzulejoArray>;
   metadata(options?: { signal?: AbortSignal }): Promise<Map<string, unknown>>;
+  /** Moments that have a name (`azulejo snapshot`), by time. The array opens at one as `url@name`. */
+  snapshots(options?: { signal?: AbortSignal }): Promise<{ name: string; at: number }[]>;
   enumeration(name: string, options?: { signal?: AbortSignal }): Promise<Enumeration>;
   /** The values of a dimension label, at the coordinates of a range or at all that have one. */
   labels(

@@ -124,6 +124,12 @@ class Place {
     return (this.options.memory ?? MEMORY) * (1 - READING);
   }
 
+  /** Of what a URI names, be it itself a snapshot's. */
+  async snapshots(text, { signal } = {}) {
+    const uri = text.replace(/@[A-Za-z][\w.-]*$/, "");
+    return parse(await run(signal, (cancel) => this.session.snapshots(uri, cancel)));
+  }
+
   async array(uri, { at, signal } = {}) {
     const [start, end] = times(at);
     const opened = await run(signal, (cancel) => this.session.array(uri, start, end, cancel));
@@ -258,6 +264,11 @@ export class AzulejoArray {
     return this.#place.array(this.uri, { at, signal });
   }
 
+  /** Moments that have a name, by time: `{name, at}`. */
+  snapshots(options) {
+    return this.#place.snapshots(this.uri, options);
+  }
+
   /** Key-values. */
   async metadata({ signal } = {}) {
     this.#metadata ??= metadataOf(parse(await run(signal, (c) => this.#open.metadata(c))));
@@ -280,7 +291,8 @@ export class AzulejoArray {
   async labels(name, [low, high] = [null, null], { signal } = {}) {
     const label = this.schema.dimension_labels.find((l) => l.name === name);
     if (!label) throw new AzulejoError("NotFound", `${this.uri}: there is no label ${name}`);
-    const uri = label.relative ? `${this.uri}/${label.uri}` : label.uri;
+    const whole = this.uri.replace(/@[A-Za-z][\w.-]*$/, "");
+    const uri = label.relative ? `${whole}/${label.uri}` : label.uri;
     this.#labels.set(name, this.#labels.get(name) ?? this.#place.array(uri, { at: this.timeRange[1], signal }));
     let array;
     try {

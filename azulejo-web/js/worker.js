@@ -83,6 +83,7 @@ function remote(calls, { handle, ...described }) {
     query: (options) => call("query", [], options),
     aggregate: (wanted, options) => call("aggregate", [wanted], options),
     metadata: (options) => call("metadata", [], options),
+    snapshots: (options) => call("snapshots", [], options),
     enumeration: (name, options) => call("enumeration", [name], options),
     labels: async (name, range, options) => revived(await call("labels", [name, range], options)),
     boxes: (fragment, options) => call("boxes", [fragment], options),

@@ -7,6 +7,7 @@ use azulejo::fragment_info::FragmentDescription;
 use azulejo::group::{Group, Member, ObjectType};
 use azulejo::json::{SchemaDocument, rectangle_json, value_json};
 use azulejo::read::aggregate::AggregateValue;
+use azulejo::snapshots::NamedSnapshot;
 use azulejo::{Array, Result};
 use serde_json::{Value as Json, json};
 
@@ -150,6 +151,13 @@ pub fn group(group: &Group) -> Json {
         "listedAt": group.listed_at(),
         "members": group.members().iter().map(member).collect::<Vec<_>>(),
     })
+}
+
+/// Named snapshots, by time.
+#[must_use]
+pub fn snapshots(snapshots: &[NamedSnapshot]) -> Json {
+    let each = |snapshot: &NamedSnapshot| json!({"name": snapshot.name, "at": snapshot.at});
+    snapshots.iter().map(each).collect()
 }
 
 /// What an aggregate came to.

@@ -95,6 +95,19 @@ impl Session {
     }
 }
 
+#[wasm_bindgen]
+impl Session {
+    /// The named snapshots of an array or group, as a promise of JSON.
+    #[wasm_bindgen(unchecked_return_type = "Promise<string>")]
+    pub fn snapshots(&self, uri: &str, cancel: &Cancel) -> Promise {
+        let (place, cancel) = (self.context.object(uri), cancel.clone());
+        promise(async move {
+            let snapshots = cancel.unless(place.snapshots_async()).await?;
+            Ok(describe::text(describe::snapshots(&snapshots)).into())
+        })
+    }
+}
+
 fn connect(
     source: Source,
     root: &str,

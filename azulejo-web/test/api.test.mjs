@@ -85,6 +85,17 @@ test("points are cells here and there", async () => {
   await assert.rejects(grid.get({ x: 1 }, { points: { y: [1], x: [1] } }), { code: "InvalidArgument" });
 });
 
+test("named snapshots", async () => {
+  const relief = await openArray(demo("relief"));
+  const [{ name, at }] = await relief.snapshots();
+  assert.deepEqual([name, at], ["first-survey", relief.fragments[0].timeRange[0]]);
+  const first = await openArray(demo("relief@first-survey"));
+  assert.equal(first.fragments.length, 1);
+  assert.deepEqual(await first.snapshots(), [{ name, at }]);
+  await assert.rejects(openArray(demo("relief@never")), { code: "Unsupported", message: /azulejo manifest/ });
+  assert.deepEqual(await (await openArray(demo("grid"))).snapshots(), []);
+});
+
 test("labels of a dimension", async () => {
   const relief = await openArray(demo("relief"));
   const north = await relief.labels("northing", [3, 5]);

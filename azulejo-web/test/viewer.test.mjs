@@ -158,6 +158,18 @@ test("points in space turn, and tell what they are", { skip }, async () => {
   await addressed(/where=magnitude/);
 });
 
+test("a named snapshot is a time to choose", { skip }, async () => {
+  await show({ url: "demo/relief" });
+  const list = page.getByLabel("Named snapshots");
+  await list.waitFor();
+  await list.selectOption({ label: "first-survey" });
+  await settled();
+  assert.match(await page.locator("#time output").innerText(), /2024-01-01 \(first-survey\)/);
+  await addressed(/at=1704067200000/);
+  await show({ url: "demo/relief@first-survey" });
+  assert.equal(await page.locator("#time rect").count(), 1);
+});
+
 /** A second and a half of panning: frames a second, and the processor time that the page takes for each. */
 async function panning() {
   const box = await page.locator(".stage").boundingBox();

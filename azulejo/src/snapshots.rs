@@ -8,7 +8,7 @@
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Uri, Waiting, block_on};
 use azulejo_format::path::MANIFEST_FOLDER;
 
 /// The folder of snapshots in that of manifests.
@@ -17,6 +17,8 @@ const FOLDER: &str = "snapshots";
 const SHOWN_FOLDER: &str = "shown";
 /// A list of fragments is not longer.
 const LONGEST_LIST: u64 = 256 << 20;
+/// That folder in an object's own: what [`folder_of`] adds.
+pub(crate) const LISTED_FOLDER: &str = "__azulejo/snapshots";
 /// What a file begins with.
 const MARK: &str = "azulejo snapshot 1";
 /// Longer names make no file.
@@ -45,12 +47,33 @@ pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
 
 /// The snapshots of what lies at a location, by time.
 pub(crate) fn list(location: &Location) -> Result<Vec<NamedSnapshot>> {
+    block_on(list_as(location, Waiting::Blocks))
+}
+
+/// As [`list`]: a listing, then all files at once.
+pub(crate) async fn list_as(location: &Location, waiting: Waiting) -> Result<Vec<NamedSnapshot>> {
     let folder = folder_of(&location.path);
-    let mut snapshots = Vec::new();
-    for entry in location.storage.list(&folder)? {
-        if !entry.is_dir && check_name(&entry.name).is_ok() {
-            snapshots.extend(find(location, &entry.name)?);
+    let listed = waiting.list(&*location.storage, vec![folder]).await?;
+    let entries = listed.into_iter().flatten();
+    let names: Vec<String> = entries
+        .filter(|entry| !entry.is_dir && check_name(&entry.name).is_ok())
+        .map(|entry| entry.name)
+        .collect();
+    let requests = names.iter().map(|name| request(location, name)).collect();
+    let mut snapshots = Vec::with_capacity(names.len());
+    match waiting.read(&*location.storage, requests).await {
+        Ok(read) => {
+            for (name, bytes) in names.iter().zip(read) {
+                snapshots.push(decoded(location, name, &bytes)?);
+            }
         }
+        // One was removed meanwhile.
+        Err(Error::NotFound { .. }) => {
+            for name in &names {
+                snapshots.extend(find_as(location, name, waiting).await?);
+            }
+        }
+        Err(error) => return Err(error),
     }
     snapshots.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.name.cmp(&b.name)));
     Ok(snapshots)
@@ -86,22 +109,36 @@ pub(crate) fn shown(location: &Location, name: &str) -> Result<Option<Vec<String
 
 /// The snapshot of that name, if there is one.
 pub(crate) fn find(location: &Location, name: &str) -> Result<Option<NamedSnapshot>> {
-    let path = folder_of(&location.path).join(name);
-    let request = ReadRequest {
-        path: path.clone(),
+    block_on(find_as(location, name, Waiting::Blocks))
+}
+
+async fn find_as(
+    location: &Location,
+    name: &str,
+    waiting: Waiting,
+) -> Result<Option<NamedSnapshot>> {
+    let requests = vec![request(location, name)];
+    match waiting.read(&*location.storage, requests).await {
+        Ok(mut read) => decoded(location, name, &read.pop().unwrap_or_default()).map(Some),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn request(location: &Location, name: &str) -> ReadRequest {
+    ReadRequest {
+        path: folder_of(&location.path).join(name),
         // A little more than is looked at.
         range: ReadRange::AtMost(1 << 20),
-    };
-    let bytes = match location.storage.read(&[request]) {
-        Ok(mut read) => read.pop().unwrap_or_default(),
-        Err(Error::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let snapshot = parse(name, &bytes).ok_or_else(|| {
+    }
+}
+
+fn decoded(location: &Location, name: &str, bytes: &[u8]) -> Result<NamedSnapshot> {
+    parse(name, bytes).ok_or_else(|| {
         let source = azulejo_format::DecodeError::invalid("named snapshot", 0, "it says no time");
+        let path = folder_of(&location.path).join(name);
         Error::decode(path.to_string(), source)
-    })?;
-    Ok(Some(snapshot))
+    })
 }
 
 fn parse(name: &str, bytes: &[u8]) -> Option<NamedSnapshot> {
@@ -139,9 +176,13 @@ pub(crate) fn encode(at: u64, made: u64) -> String {
 
 /// The moment that a snapshot of the array or group at `uri` names.
 pub(crate) fn time_of(context: &Context, uri: &str, name: &str) -> Result<u64> {
+    block_on(time_of_as(context, uri, name, Waiting::Blocks))
+}
+
+async fn time_of_as(context: &Context, uri: &str, name: &str, waiting: Waiting) -> Result<u64> {
     check_name(name)?;
-    let location = context.locate(&Uri::parse(uri)?)?;
-    match find(&location, name)? {
+    let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
+    match find_as(&location, name, waiting).await? {
         Some(snapshot) => Ok(snapshot.at),
         None => Err(not_found(uri, name)),
     }
@@ -154,17 +195,28 @@ pub(crate) fn not_found(uri: &str, name: &str) -> Error {
     }
 }
 
-/// Opens what `uri@NAME` names with `open`, if `uri` as it is names nothing.
-pub(crate) fn or_named<T>(
+/// What `uri@NAME` names, if `uri` as it is was found to name nothing: the object and the moment.
+pub(crate) async fn named<T>(
     context: &Context,
     uri: &str,
-    found: Result<T>,
-    open: impl FnOnce(&str, u64) -> Result<T>,
-) -> Result<T> {
-    let (Err(Error::NotFound { .. }), Some((object, name))) = (&found, split(uri)) else {
-        return found;
+    found: &Result<T>,
+    waiting: Waiting,
+) -> Result<Option<(String, u64)>> {
+    let Some((object, name)) = split(uri) else {
+        return Ok(None);
     };
-    open(object, time_of(context, object, name)?)
+    match found {
+        Err(Error::NotFound { .. }) => {
+            let at = time_of_as(context, object, name, waiting).await?;
+            Ok(Some((object.to_owned(), at)))
+        }
+        // Where nothing can be listed, and there is no manifest: perhaps because nothing is there.
+        Err(Error::Unsupported(_)) => {
+            let at = time_of_as(context, object, name, waiting).await;
+            Ok(at.ok().map(|at| (object.to_owned(), at)))
+        }
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -44,15 +44,7 @@ pub fn view(session: &mut Session, args: &ViewArgs) -> Result<()> {
     if !site::is_built_in() && args.site.is_none() {
         return Err(CliError::usage(NO_VIEWER));
     }
-    let uri = args.uri.trim_end_matches('/');
-    let kind = session.context.object(uri).object_type()?;
-    if kind.is_none() {
-        return Err(azulejo::Error::NotFound {
-            uri: uri.to_owned(),
-            what: "an array or group",
-        }
-        .into());
-    }
+    let (uri, at) = named(session, args.uri.trim_end_matches('/'))?;
     let root = session.context.locate(&Uri::parse(uri)?)?;
     let bound = Bound::new(args.port)?;
     let base = bound.url();
@@ -60,8 +52,9 @@ pub fn view(session: &mut Session, args: &ViewArgs) -> Result<()> {
         "" => "array",
         name => name,
     };
+    let at = at.map_or_else(String::new, |at| format!("&at={at}"));
     let page = format!(
-        "{base}/view/index.html#listing=1&url={}",
+        "{base}/view/index.html#listing=1&url={}{at}",
         escaped(&format!("{base}/data/{}", escaped(name)))
     );
     if session.output.json {
@@ -84,6 +77,24 @@ pub fn view(session: &mut Session, args: &ViewArgs) -> Result<()> {
         },
         _ => Answer::error(404, "there is nothing"),
     })
+}
+
+/// The object that a URI names, and the moment where it names a snapshot (`URI@NAME`).
+fn named<'u>(session: &Session, uri: &'u str) -> Result<(&'u str, Option<u64>)> {
+    if session.context.object(uri).object_type()?.is_some() {
+        return Ok((uri, None));
+    }
+    if let Some((object, name)) = uri.rsplit_once('@') {
+        let place = session.context.object(object);
+        if place.object_type()?.is_some() {
+            return Ok((object, Some(place.snapshot_time(name)?)));
+        }
+    }
+    Err(azulejo::Error::NotFound {
+        uri: uri.to_owned(),
+        what: "an array or group",
+    }
+    .into())
 }
 
 /// Text for a part of a URL.

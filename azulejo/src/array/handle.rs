@@ -72,20 +72,7 @@ impl ArrayHandle {
     /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Array> {
-        let open = |uri: &str, time: TimeRange| {
-            let (uri, time) = (Uri::parse(uri)?, time.not_empty()?);
-            block_on(Snapshot::open_array(
-                &self.context,
-                &uri,
-                time,
-                Waiting::Blocks,
-            ))
-        };
-        let found = open(&self.uri, time_range);
-        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
-            let end = time_range.end.min(at);
-            open(uri, TimeRange { end, ..time_range })
-        })
+        block_on(self.open_as(time_range, Waiting::Blocks))
     }
 
     /// As [`Self::open`], for an executor: the same requests, and nobody blocks while the storage
@@ -104,9 +91,24 @@ impl ArrayHandle {
     /// As [`Self::open_at`].
     #[cfg(feature = "stream")]
     pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Array> {
-        let uri = Uri::parse(&self.uri)?;
-        let time = time_range.not_empty()?;
-        Snapshot::open_array(&self.context, &uri, time, Waiting::Polls).await
+        self.open_as(time_range, Waiting::Polls).await
+    }
+
+    async fn open_as(&self, time_range: TimeRange, waiting: Waiting) -> Result<Array> {
+        let found = self.open_exactly(&self.uri, time_range, waiting).await;
+        let named = snapshots::named(&self.context, &self.uri, &found, waiting).await?;
+        match named {
+            Some((uri, at)) => {
+                let time_range = time_range.cut_at(at);
+                self.open_exactly(&uri, time_range, waiting).await
+            }
+            None => found,
+        }
+    }
+
+    async fn open_exactly(&self, uri: &str, time: TimeRange, waiting: Waiting) -> Result<Array> {
+        let (uri, time) = (Uri::parse(uri)?, time.not_empty()?);
+        Snapshot::open_array(&self.context, &uri, time, waiting).await
     }
 
     /// The array's schemas, key-values and commits as they are now. Its fragments are not looked
@@ -123,14 +125,13 @@ impl ArrayHandle {
     /// # Errors
     /// As [`Self::open_at`].
     pub fn snapshot_at(&self, time_range: TimeRange) -> Result<Snapshot> {
-        let found = Snapshot::open_uri(&self.context, &Uri::parse(&self.uri)?, time_range);
-        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
-            let time_range = TimeRange {
-                end: time_range.end.min(at),
-                ..time_range
-            };
-            Snapshot::open_uri(&self.context, &Uri::parse(uri)?, time_range)
-        })
+        let open = |uri: &str, time| Snapshot::open_uri(&self.context, &Uri::parse(uri)?, time);
+        let found = open(&self.uri, time_range);
+        let named = snapshots::named(&self.context, &self.uri, &found, Waiting::Blocks);
+        match block_on(named)? {
+            Some((uri, at)) => open(&uri, time_range.cut_at(at)),
+            None => found,
+        }
     }
 
     /// The array's schemas alone, which is all that writing takes: the snapshot has no fragments,

@@ -25,6 +25,14 @@ impl TimeRange {
         Self { start: 0, end }
     }
 
+    /// What of it is not behind a moment.
+    pub(crate) fn cut_at(self, end: u64) -> Self {
+        Self {
+            end: self.end.min(end),
+            ..self
+        }
+    }
+
     /// This range, whose end must not be before its start.
     pub(super) fn not_empty(self) -> Result<Self> {
         let Self { start, end } = self.resolved();

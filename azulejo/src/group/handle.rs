@@ -55,24 +55,27 @@ impl GroupHandle {
     /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Group> {
-        let read =
-            |uri: &str, time| block_on(Group::read_as(&self.context, uri, time, Waiting::Blocks));
-        let found = read(&self.uri, time_range);
-        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
-            let time_range = TimeRange {
-                end: time_range.end.min(at),
-                ..time_range
-            };
-            read(uri, time_range)
-        })
+        block_on(self.open_as(time_range, Waiting::Blocks))
     }
 
-    /// As [`Self::open_at`], for an executor; named snapshots are not looked for.
+    /// As [`Self::open_at`], for an executor.
     ///
     /// # Errors
     /// As [`Self::open_at`].
     #[cfg(feature = "stream")]
     pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Group> {
-        Group::read_as(&self.context, &self.uri, time_range, Waiting::Polls).await
+        self.open_as(time_range, Waiting::Polls).await
+    }
+
+    async fn open_as(&self, time_range: TimeRange, waiting: Waiting) -> Result<Group> {
+        let found = Group::read_as(&self.context, &self.uri, time_range, waiting).await;
+        let named = snapshots::named(&self.context, &self.uri, &found, waiting).await?;
+        match named {
+            Some((uri, at)) => {
+                let time_range = time_range.cut_at(at);
+                Group::read_as(&self.context, &uri, time_range, waiting).await
+            }
+            None => found,
+        }
     }
 }

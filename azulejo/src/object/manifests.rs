@@ -6,6 +6,7 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::manifest::{MANIFEST_FILE, Manifest, without};
 use crate::object_type::ObjectType;
+use crate::snapshots::LISTED_FOLDER;
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::path::MANIFEST_FOLDER;
 use bytes::Bytes;
@@ -205,7 +206,7 @@ fn manifests(location: &Location) -> Result<Vec<(String, ObjectType, Manifest)>>
         .collect())
 }
 
-/// All folders below one, by relative path, without manifests.
+/// All folders below one, by relative path, without our own but for that of named snapshots.
 fn list_tree(location: &Location) -> Result<BTreeMap<String, Vec<Entry>>> {
     let mut tree: BTreeMap<String, Vec<Entry>> = location
         .storage
@@ -213,7 +214,11 @@ fn list_tree(location: &Location) -> Result<BTreeMap<String, Vec<Entry>>> {
         .into_iter()
         .collect();
     let is_own = |path: &str| path.split('/').any(|part| part == MANIFEST_FOLDER);
-    tree.retain(|path, _| !is_own(path));
+    let is_snapshots = |path: &str| match path.strip_suffix(LISTED_FOLDER) {
+        Some(object) => object.is_empty() || object.ends_with('/'),
+        None => false,
+    };
+    tree.retain(|path, _| !is_own(path) || is_snapshots(path));
     for entries in tree.values_mut() {
         entries.retain(|entry| !(entry.is_dir && entry.name == MANIFEST_FOLDER));
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -48,9 +48,19 @@ impl ObjectHandle {
     /// [`Error::NotFound`] if nothing lies there, [`Error::Corrupt`] for a file that is none.
     pub fn snapshots(&self) -> Result<Vec<NamedSnapshot>> {
         let uri = Uri::parse(&self.uri)?;
-        let location = self.context.locate(&uri)?;
+        let location = crate::manifest::locate(&self.context, &uri)?;
         present(&location, &uri)?;
         snapshots::list(&location)
+    }
+
+    /// As [`Self::snapshots`], for an executor, of an object that is there.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a file that is none.
+    #[cfg(feature = "stream")]
+    pub async fn snapshots_async(&self) -> Result<Vec<NamedSnapshot>> {
+        let location = crate::manifest::locate(&self.context, &Uri::parse(&self.uri)?)?;
+        snapshots::list_as(&location, crate::storage::Waiting::Polls).await
     }
 
     /// Removes the name of a moment, of a group with that of all members that have it. Nothing else

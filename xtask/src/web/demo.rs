@@ -30,6 +30,8 @@ pub fn write(folder: &Path) -> Result<()> {
     points(&context, &place("points"))?;
     relief(&context, &place("relief"))?;
     quakes(&context, &place("quakes"))?;
+    let first = context.object(&place("relief"));
+    first.create_snapshot("first-survey", Some(DAY_ONE))?;
     let mut editor = group.edit()?;
     for name in ["grid", "points", "quakes", "relief"] {
         editor.add(NewMember::relative(name).named(name))?;
