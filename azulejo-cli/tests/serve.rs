@@ -200,11 +200,8 @@ fn the_viewer_opens_at_a_named_snapshot() {
     bench.line("snapshot create grid first --at 2024-01-01");
     bench.write("index.html", "<!doctype html>");
     let serving = Serving::start(&bench, "view grid@first --no-browser --site .");
-    assert!(
-        serving
-            .first_line
-            .ends_with("%2Fdata%2Fgrid&at=1704067200000")
-    );
+    let page = serving.said["url"].as_str().unwrap();
+    assert!(page.ends_with("%2Fdata%2Fgrid&at=1704067200000"), "{page}");
     bench.fails("view grid@other --no-browser --site .", 3, "other");
 }
 

@@ -119,9 +119,22 @@ impl Going {
         };
         let nullable: Vec<&str> = names.iter().filter(nullable).map(String::as_str).collect();
         let Some(first) = nullable.first() else {
+            let real = |name: &&String| {
+                let attributes = &array.schema().attributes;
+                attributes
+                    .iter()
+                    .any(|a| a.name == **name && a.datatype.is_real())
+            };
+            let why = match names.iter().find(real) {
+                Some(name) => format!(
+                    "{name:?} is NaN in them, or they were written before the array had all the attributes in it"
+                ),
+                None => {
+                    "they were written before the array had all the attributes in it".to_owned()
+                }
+            };
             return Some(format!(
-                "{others} {noun} that do not meet the condition would go too: they were written before the \
-                 array had all the attributes in it"
+                "{others} {noun} that do not meet the condition would go too: {why}"
             ));
         };
         let tests: Vec<String> = nullable
