@@ -110,12 +110,6 @@ impl ColumnType {
 }
 
 impl ColumnBuffers {
-    /// A column without cells.
-    #[must_use]
-    pub fn empty(column_type: ColumnType) -> Self {
-        ColumnBuilder::new(column_type).finish()
-    }
-
     /// Checks that the buffers have the lengths that `cell_num` and the type ask for and that
     /// offsets are in order.
     ///
@@ -129,27 +123,6 @@ impl ColumnBuffers {
             )));
         }
         self.as_view().validate()
-    }
-
-    /// The column as borrowed memory.
-    #[must_use]
-    pub fn as_view(&self) -> ColumnView<'_> {
-        ColumnView {
-            column_type: self.column_type.clone(),
-            cells: self.view(),
-        }
-    }
-
-    /// The cells as slices; offsets that are not aligned `u64`s count as absent.
-    #[must_use]
-    pub fn view(&self) -> FieldView<'_> {
-        FieldView {
-            cell_num: self.cell_num,
-            data: self.data.as_slice(),
-            offsets: self.offsets_slice(),
-            validity: self.validity.as_deref(),
-            cell_size: self.column_type.cell_size(),
-        }
     }
 
     /// The offsets as numbers: `cell_num + 1` of them, in bytes.
@@ -229,32 +202,6 @@ impl ColumnBuffers {
             offsets,
             validity,
         }
-    }
-
-    /// One column of the cells of several with one type. A single column is shared, not copied.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if there is no column or their types differ.
-    pub fn concat(columns: &[&Self]) -> Result<Self> {
-        let Some((&first, others)) = columns.split_first() else {
-            return Err(Error::InvalidArgument("no columns to join".into()));
-        };
-        if others.is_empty() {
-            return Ok(first.clone());
-        }
-        let cells = columns.iter().map(|c| c.cell_num).sum();
-        let bytes = columns.iter().map(|c| c.data.len()).sum();
-        let mut joined = ColumnBuilder::with_capacity(first.column_type.clone(), cells, bytes);
-        for column in columns {
-            if column.column_type != first.column_type {
-                return Err(Error::InvalidArgument(format!(
-                    "columns {} and {} cannot be joined: their types differ",
-                    first.column_type.name, column.column_type.name
-                )));
-            }
-            joined.append_view(&column.view(), 0..column.cell_num)?;
-        }
-        Ok(joined.finish())
     }
 }
 

@@ -171,3 +171,37 @@ impl ColumnBuilder {
         }
     }
 }
+
+impl ColumnBuffers {
+    /// A column without cells.
+    #[must_use]
+    pub fn empty(column_type: ColumnType) -> Self {
+        ColumnBuilder::new(column_type).finish()
+    }
+
+    /// One column of the cells of several with one type. A single column is shared, not copied.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no column or their types differ.
+    pub fn concat(columns: &[&Self]) -> Result<Self> {
+        let Some((&first, others)) = columns.split_first() else {
+            return Err(Error::InvalidArgument("no columns to join".into()));
+        };
+        if others.is_empty() {
+            return Ok(first.clone());
+        }
+        let cells = columns.iter().map(|c| c.cell_num).sum();
+        let bytes = columns.iter().map(|c| c.data.len()).sum();
+        let mut joined = ColumnBuilder::with_capacity(first.column_type.clone(), cells, bytes);
+        for column in columns {
+            if column.column_type != first.column_type {
+                return Err(Error::InvalidArgument(format!(
+                    "columns {} and {} cannot be joined: their types differ",
+                    first.column_type.name, column.column_type.name
+                )));
+            }
+            joined.append_view(&column.view(), 0..column.cell_num)?;
+        }
+        Ok(joined.finish())
+    }
+}

@@ -1,6 +1,6 @@
 //! Cells of a field as borrowed slices.
 
-use super::ColumnType;
+use super::{ColumnBuffers, ColumnType};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -171,6 +171,29 @@ impl<'a> ColumnView<'a> {
             }
             None if column_type.nullable => wrong("a nullable field needs validity"),
             _ => Ok(()),
+        }
+    }
+}
+
+impl ColumnBuffers {
+    /// The column as borrowed memory.
+    #[must_use]
+    pub fn as_view(&self) -> ColumnView<'_> {
+        ColumnView {
+            column_type: self.column_type.clone(),
+            cells: self.view(),
+        }
+    }
+
+    /// The cells as slices; offsets that are not aligned `u64`s count as absent.
+    #[must_use]
+    pub fn view(&self) -> FieldView<'_> {
+        FieldView {
+            cell_num: self.cell_num,
+            data: self.data.as_slice(),
+            offsets: self.offsets_slice(),
+            validity: self.validity.as_deref(),
+            cell_size: self.column_type.cell_size(),
         }
     }
 }

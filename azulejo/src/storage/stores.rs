@@ -15,7 +15,7 @@ type Key = (ObjectScheme, String, StoreSettings);
 pub(crate) struct Stores {
     local: Arc<dyn Storage>,
     memory: Arc<dyn Storage>,
-    objects: Arc<Mutex<HashMap<Key, Connected>>>,
+    objects: Arc<Mutex<HashMap<Key, Connection>>>,
     /// Storages that a caller has put in place of buckets, whatever the settings.
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
     /// Storages that a caller has given schemes.
@@ -138,25 +138,25 @@ impl Stores {
 
 /// A connection, which many use.
 #[cfg(feature = "object-store")]
-type Connected = super::ObjectStorage;
+type Connection = super::ObjectStorage;
 
 /// There are none.
 #[cfg(not(feature = "object-store"))]
-type Connected = std::convert::Infallible;
+type Connection = std::convert::Infallible;
 
 #[cfg(feature = "object-store")]
-fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Connected> {
+fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Connection> {
     super::ObjectStorage::connect(path, settings, stats)
 }
 
 /// What lies behind a connection; who waits for it stops when `cancel` cancels.
 #[cfg(feature = "object-store")]
-fn storage(connected: &Connected, cancel: &CancelHandle) -> Arc<dyn Storage> {
+fn storage(connected: &Connection, cancel: &CancelHandle) -> Arc<dyn Storage> {
     Arc::new(connected.clone().cancelled_by(cancel))
 }
 
 #[cfg(not(feature = "object-store"))]
-fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Result<Connected> {
+fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Result<Connection> {
     let scheme = path
         .object_parts()
         .map_or("", |(scheme, ..)| scheme.as_str());
@@ -166,6 +166,6 @@ fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Res
 }
 
 #[cfg(not(feature = "object-store"))]
-fn storage(connected: &Connected, _cancel: &CancelHandle) -> Arc<dyn Storage> {
+fn storage(connected: &Connection, _cancel: &CancelHandle) -> Arc<dyn Storage> {
     match *connected {}
 }
