@@ -35,6 +35,7 @@ mod string_sink;
 mod strings;
 #[cfg(test)]
 mod tests;
+mod text;
 mod typing;
 mod webp;
 mod xor;
@@ -44,6 +45,7 @@ pub use context::FilterContext;
 pub use key::EncryptionKey;
 pub use open_chunk::OpenChunk;
 pub use scratch::Scratch;
+pub use text::PipelineTextError;
 
 use crate::datatype::Datatype;
 

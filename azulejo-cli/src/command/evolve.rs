@@ -4,12 +4,12 @@ use super::fleet::{self, Done, Objects};
 use super::schema::show;
 use crate::args::{EvolveArgs, UpgradeArgs};
 use crate::error::{CliError, Result};
-use crate::import::filters;
 use crate::output::table::Align;
 use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
 use azulejo::array::Snapshot;
+use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json, value_from_json};
@@ -184,7 +184,10 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
             None if word == "nullable" => attribute.nullable = true,
             None if word == "var" => {}
             Some(("enum", enumeration)) => attribute.enumeration = Some(enumeration.to_owned()),
-            Some(("filters", text)) => attribute.filters = filters::parse(text)?,
+            Some(("filters", text)) => {
+                let pipeline = text.parse::<Pipeline>();
+                attribute.filters = pipeline.map_err(|error| error.to_string())?;
+            }
             _ => {
                 return Err(format!(
                     "{word:?} is none of nullable, var, enum=NAME, filters=F,G"

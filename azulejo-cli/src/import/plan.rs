@@ -81,7 +81,8 @@ impl Wishes {
         }
         for text in &fields.filters {
             let (name, pipeline) = pair("--filter", text)?;
-            let pipeline = filters::parse(pipeline)
+            let pipeline = pipeline
+                .parse()
                 .map_err(|e| CliError::usage(format!("--filter {text}: {e}")))?;
             wishes.filters.insert(name, pipeline);
         }
