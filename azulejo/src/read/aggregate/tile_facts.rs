@@ -42,6 +42,14 @@ pub(super) fn tile_facts(
         min: None,
         max: None,
     };
+    if let Field::Dimension(d) = field {
+        // The box of a sparse tile is the smallest one around its cells.
+        let known = (!fragment.is_dense()).then(|| fragment.loaded().rtree().ok());
+        let bounds = known.flatten().and_then(|tree| tree.tile_range(tile, d));
+        facts.min = bounds.map(|bounds| bounds.start);
+        facts.max = bounds.map(|bounds| bounds.end);
+        return facts;
+    }
     let attribute = matches!(field, Field::Attribute(_)).then(|| field.layout(schema));
     let (Some((datatype, cell_val_num)), Some(stats)) =
         (attribute.flatten(), trusted_stats(fragment, field, tile))
