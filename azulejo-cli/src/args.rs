@@ -44,6 +44,8 @@ pub use serve::{ServeArgs, ViewArgs};
 pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 #[cfg(feature = "sql")]
 pub use sql::SqlArgs;
+#[cfg(feature = "distributed")]
+pub use sql::WorkerArgs;
 pub use time::TimeArgs;
 pub use tree::TreeArgs;
 pub use upkeep::MaintainArgs;
@@ -294,6 +296,13 @@ Types, domains, tile extents and filters are chosen from the data; --dry-run sho
   azulejo sql --catalog c=data/                         a shell; \\d shows the tables
 docs/sql.md has more.")]
     Sql(SqlArgs),
+    /// Takes parts of other machines' queries: azulejo sql --workers
+    #[cfg(feature = "distributed")]
+    #[command(after_help = "Examples:
+  azulejo worker --listen 10.0.0.7:7070
+  azulejo sql --workers 10.0.0.7:7070,10.0.0.8:7070 \"SELECT sum(a) FROM 's3://bucket/array'\"
+Each worker opens arrays with credentials of its own. There is no password: listen where only friends are.")]
+    Worker(WorkerArgs),
     /// Many fragments, or files of other kinds, become few; nobody sees a difference
     #[command(after_help = "Examples:
   azulejo consolidate my_array

@@ -97,6 +97,8 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Agg(args) => agg::run(session, args),
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(session, &args),
+        #[cfg(feature = "distributed")]
+        Command::Worker(args) => sql::worker::run(session, &args),
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Maintain(args) => maintain::run(session, &args),
         Command::Check(args) => check::run(session, &args),

@@ -42,20 +42,28 @@
 //! | `statistics` | what plans may know before |
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
-//! | `write`, `change` | `INSERT`, `DELETE`, `TRUNCATE` |
-//! | `aggregate_rule` | counts, sums, least and greatest values that the engine computes from metadata |
+//! | `write`, `delete`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
+//! | `distributed` | queries over many machines |
+//! | `aggregate` | counts, sums, least and greatest values that the engine computes from metadata |
 #![cfg(feature = "datafusion")]
 
-mod aggregate_rule;
+mod aggregate;
 mod catalog;
 mod change;
+mod change_rule;
 mod columns;
+mod create_table;
+mod delete;
 mod dialect;
+#[cfg(feature = "distributed")]
+pub mod distributed;
 mod error;
 mod external_table;
 mod filters;
 mod functions;
 mod metadata_tables;
+mod new_array;
 mod part_stream;
 mod predicate;
 mod scan;
@@ -66,12 +74,13 @@ mod table;
 mod time_travel;
 mod write;
 
-pub use aggregate_rule::AggregateRule;
+pub use aggregate::AggregateRule;
 pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};
+pub use change_rule::ChangeRule;
 pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
 pub use session::{run, session, session_in, session_with, sql, statements};
-pub use table::{ArrayTable, TableOptions};
+pub use table::{ArrayTable, CellsAPartition, TableOptions};
 
 use azulejo::ArrayHandle;
 use std::sync::Arc;

@@ -1,13 +1,15 @@
 //! The leaf of a plan that reads an array.
 
-use crate::columns::{Place, TableColumns};
+mod order;
+mod show;
+
+use crate::columns::TableColumns;
 use crate::error::Result;
 use crate::part_stream::{self, PartRead};
-use crate::selection::{self, Selection};
+use crate::selection::Selection;
 use crate::statistics;
 use crate::table::TableOptions;
 use azulejo::condition::{Condition, Meaning};
-use azulejo::format::Datatype;
 use azulejo::space::Layout;
 use azulejo::{Array, ReadOptions, Subarray};
 use datafusion::arrow::compute::SortOptions;
@@ -39,8 +41,12 @@ pub struct ArrayScan {
     projection: Vec<usize>,
     schema: SchemaRef,
     selection: Selection,
-    /// What each partition reads; none if there is nothing to read.
+    /// What the partitions read; those beyond have nothing to read.
     parts: Arc<Vec<Subarray>>,
+    /// The number of partitions, at least one.
+    partitions: usize,
+    /// Whether others read parts of the selection that are not among these.
+    is_part: bool,
     limit: Option<usize>,
     /// The dimensions by which each partition is sorted, ascending.
     order: Vec<usize>,
@@ -70,7 +76,9 @@ impl ArrayScan {
             projection,
             schema,
             selection,
+            partitions: parts.len().max(1),
             parts: Arc::new(parts),
+            is_part: false,
             limit: None,
             order: Vec::new(),
             dynamic: Vec::new(),
@@ -105,9 +113,19 @@ impl ArrayScan {
         &self.selection
     }
 
-    /// What each partition reads.
+    /// What the partitions read; those beyond have nothing to read.
     pub fn parts(&self) -> &Arc<Vec<Subarray>> {
         &self.parts
+    }
+
+    /// The number of partitions.
+    pub fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Whether others read parts of the selection that are not among these.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// Whether cells of a dense array are rows that nobody wrote.
@@ -122,7 +140,7 @@ impl ArrayScan {
 
     /// Whether fewer rows may come than are selected.
     pub fn is_narrowed(&self) -> bool {
-        self.limit.is_some() || !self.dynamic.is_empty()
+        self.limit.is_some() || self.is_part || !self.dynamic.is_empty()
     }
 
     /// The dimensions by which each partition is sorted.
@@ -137,10 +155,21 @@ impl ArrayScan {
         self
     }
 
-    /// The same scan with other parts, as one of several that divide the work.
+    /// The same scan in parts, each of which a partition reads.
     #[must_use]
-    pub fn with_parts(mut self, parts: Vec<Subarray>) -> Self {
+    pub fn with_all_parts(mut self, parts: Vec<Subarray>) -> Self {
+        self.partitions = parts.len().max(1);
         self.parts = Arc::new(parts);
+        self
+    }
+
+    /// The same scan with some of its parts, as one of several that divide the work; of as many
+    /// partitions as the others have.
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<Subarray>, partitions: usize) -> Self {
+        self.partitions = partitions.max(parts.len()).max(1);
+        self.parts = Arc::new(parts);
+        self.is_part = true;
         self
     }
 
@@ -184,40 +213,6 @@ impl ArrayScan {
         }
         fields
     }
-
-    /// The dimension that an output column is.
-    fn dimension_at(&self, output: usize) -> Option<usize> {
-        match self.columns.get(*self.projection.get(output)?)?.place {
-            Place::Dimension(d) => Some(d),
-            Place::Attribute(_) => None,
-        }
-    }
-
-    /// Whether Arrow orders the coordinates of a dimension as the engine does. It tells -0.0 from
-    /// 0.0, and what it cannot show is null.
-    fn orders_alike(&self, d: usize) -> bool {
-        let Some(dimension) = self.array.schema().domain.dimensions.get(d) else {
-            return false;
-        };
-        let nullable = self
-            .columns
-            .schema()
-            .fields()
-            .get(d)
-            .is_none_or(|f| f.is_nullable());
-        !dimension.datatype.is_real()
-            && (!nullable || dimension.datatype == Datatype::DateTimeDay && self.days_fit(d))
-    }
-
-    /// Whether all days of a dimension's domain have 32 bits.
-    fn days_fit(&self, d: usize) -> bool {
-        let dimension = self.array.schema().domain.dimensions.get(d);
-        let domain = dimension.and_then(|dimension| dimension.domain.as_ref());
-        domain.is_some_and(|domain| {
-            let (start, end) = domain.bounds::<i64>();
-            i32::try_from(start).is_ok() && i32::try_from(end).is_ok()
-        })
-    }
 }
 
 impl DataSource for ArrayScan {
@@ -238,62 +233,17 @@ impl DataSource for ArrayScan {
                 }
             }),
             dynamic: self.dynamic.clone(),
-            partitions: self.parts.len().max(1),
+            partitions: self.partitions,
         };
         Ok(part_stream::open(read, partition, &context, &self.metrics))
     }
 
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str());
-        let names = names.collect::<Vec<_>>().join(", ");
-        let (sep, end) = match format {
-            DisplayFormatType::TreeRender => ("\n", "\n"),
-            DisplayFormatType::Default | DisplayFormatType::Verbose => (", ", ""),
-        };
-        write!(f, "array={}{sep}columns=[{names}]", self.array.uri())?;
-        match &self.selection {
-            Selection::Nothing => write!(f, "{sep}nothing is selected")?,
-            Selection::Cells {
-                subarray,
-                condition,
-            } => {
-                let text = selection::show(subarray, self.array.schema());
-                if !text.is_empty() {
-                    write!(f, "{sep}subarray=[{text}]")?;
-                }
-                if let Some(condition) = condition {
-                    let labels = |name: &str| self.array.enumeration(name);
-                    let text = azulejo::condition::format(condition, self.array.schema(), &labels);
-                    write!(f, "{sep}condition=[{}]", text.unwrap_or_default())?;
-                }
-            }
-        }
-        write!(f, "{sep}partitions={}", self.parts.len())?;
-        if let Some(limit) = self.limit {
-            write!(f, "{sep}limit={limit}")?;
-        }
-        if !self.order.is_empty() {
-            let name = |d: &usize| self.columns.get(*d).map_or("", |c| c.name());
-            let order = self.order.iter().map(name).collect::<Vec<_>>().join(", ");
-            write!(f, "{sep}order=[{order}]")?;
-        }
-        if !self.dynamic.is_empty() {
-            let filters = self.dynamic.iter().map(ToString::to_string);
-            write!(
-                f,
-                "{sep}dynamic=[{}]",
-                filters.collect::<Vec<_>>().join(", ")
-            )?;
-        }
-        f.write_str(end)
+        self.show(format, f)
     }
 
     fn output_partitioning(&self) -> Partitioning {
-        Partitioning::UnknownPartitioning(self.parts.len().max(1))
+        Partitioning::UnknownPartitioning(self.partitions)
     }
 
     fn eq_properties(&self) -> EquivalenceProperties {
@@ -380,23 +330,9 @@ impl DataSource for ArrayScan {
         &self,
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
-        let dimension = |sort: &PhysicalSortExpr| {
-            let column = sort.expr.downcast_ref::<Column>()?;
-            let d = self.dimension_at(column.index())?;
-            (!sort.options.descending && self.orders_alike(d)).then_some(d)
-        };
-        let Some(dimensions) = order.iter().map(dimension).collect::<Option<Vec<_>>>() else {
+        let Some(dimensions) = self.dimensions_of(order) else {
             return Ok(SortOrderPushdownResult::Unsupported);
         };
-        let ndim = self.array.schema().domain.ndim();
-        let rows = dimensions.iter().copied().eq(0..dimensions.len());
-        let columns = dimensions
-            .iter()
-            .copied()
-            .eq((0..ndim).rev().take(dimensions.len()));
-        if dimensions.is_empty() || !(rows || columns) {
-            return Ok(SortOrderPushdownResult::Unsupported);
-        }
         // A part of several ranges is sorted as a whole only if they ascend, which ours do.
         let inner = Arc::new(self.clone().ordered(dimensions));
         Ok(SortOrderPushdownResult::Exact { inner })

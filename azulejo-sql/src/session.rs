@@ -1,6 +1,8 @@
 //! Sessions that know arrays.
 
-use crate::aggregate_rule::AggregateRule;
+use crate::aggregate::AggregateRule;
+use crate::change_rule::ChangeRule;
+use crate::create_table::{self, NewArrayOfRows};
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE};
@@ -8,8 +10,8 @@ use crate::functions;
 use crate::time_travel::ArrayRelations;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use std::collections::VecDeque;
@@ -36,15 +38,30 @@ pub fn session_in(
     config: SessionConfig,
     environment: Arc<RuntimeEnv>,
 ) -> SessionContext {
-    let config = config.set_bool("datafusion.sql_parser.enable_ident_normalization", false);
-    let state = SessionStateBuilder::new()
+    of_state(builder(context, config, environment).build())
+}
+
+/// What sessions that know arrays are built of.
+pub fn builder(
+    context: &Context,
+    config: SessionConfig,
+    environment: Arc<RuntimeEnv>,
+) -> SessionStateBuilder {
+    let config = config
+        .set_bool("datafusion.sql_parser.enable_ident_normalization", false)
+        .with_extension(Arc::new(context.clone()));
+    SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(environment)
         .with_default_features()
+        .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_relation_planners(vec![Arc::new(ArrayRelations::new(context))])
         .with_table_factory(FILE_TYPE.into(), Arc::new(ArrayTableFactory::new(context)))
-        .build();
+}
+
+/// The session of a state, with the functions that arrays ask for.
+pub fn of_state(state: SessionState) -> SessionContext {
     let session = SessionContext::new_with_state(state).enable_url_table();
     for function in functions::all() {
         session.register_udf(function);
@@ -85,6 +102,9 @@ pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
 /// # Errors
 /// Names that do not exist, and whatever else cannot be planned.
 pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataFrame> {
+    if create_table::makes_array(&statement) {
+        return NewArrayOfRows::of(statement)?.plan(session).await;
+    }
     let plan = session.state().statement_to_plan(statement).await?;
     session.execute_logical_plan(plan).await
 }

@@ -2,7 +2,7 @@
 //!
 //! Numbers are exact only where nothing can make them wrong: no filter, no limit, no deletes, no
 //! fragments that show only some of their cells, no duplicates that are dropped. Everything else is
-//! an estimate; exact aggregates are another matter (`aggregate_rule`).
+//! an estimate; exact aggregates are another matter (`aggregate`).
 
 use crate::columns::{Place, TableColumn, TableColumns};
 use crate::scan::ArrayScan;
@@ -104,7 +104,7 @@ pub fn of_scan(scan: &ArrayScan, partition: Option<usize>) -> Statistics {
     if partition.is_some()
         && let Some(rows) = known.num_rows.get_value()
     {
-        known.num_rows = Precision::Inexact(rows / scan.parts().len().max(1));
+        known.num_rows = Precision::Inexact(rows / scan.partitions());
     }
     known
 }

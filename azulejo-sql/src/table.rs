@@ -2,13 +2,14 @@
 
 use crate::change::ChangeExec;
 use crate::columns::TableColumns;
+use crate::delete;
 use crate::error::{Result, external};
 use crate::filters;
 use crate::predicate::Predicate;
 use crate::scan::ArrayScan;
 use crate::selection::Selection;
 use crate::statistics;
-use crate::write::{self, ArraySink};
+use crate::write::ArraySink;
 use async_trait::async_trait;
 use azulejo::array::PinnedSnapshot;
 use azulejo::{Array, ArrayHandle, Subarray, TimeRange};
@@ -21,10 +22,21 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 
-/// Cells below which another partition does not pay.
-const CELLS_A_PARTITION: u64 = 1 << 16;
+/// Cells below which another partition, or another worker, does not pay: 65,536 unless a session's
+/// configuration has this as an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellsAPartition(pub u64);
+
+impl CellsAPartition {
+    /// That of a session.
+    pub(crate) fn of(config: &SessionConfig) -> u64 {
+        let known = config.get_extension::<Self>();
+        known.map_or(1 << 16, |known| known.0.max(1))
+    }
+}
 
 /// How an array is shown as a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -223,7 +235,8 @@ impl TableProvider for ArrayTable {
             Selection::Nothing => Vec::new(),
             Selection::Cells { subarray, .. } => {
                 let wanted = state.config().target_partitions();
-                let most = statistics::stored_cells(&array) / CELLS_A_PARTITION + 1;
+                let most =
+                    statistics::stored_cells(&array) / CellsAPartition::of(state.config()) + 1;
                 let wanted = wanted.min(usize::try_from(most).unwrap_or(usize::MAX));
                 self.split(&array, subarray, wanted).await?
             }
@@ -247,7 +260,7 @@ impl TableProvider for ArrayTable {
         input: Arc<dyn ExecutionPlan>,
         op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.writable("INSERT INTO")?;
+        self.writable("INSERT INTO or UPDATE")?;
         if op == InsertOp::Overwrite {
             return Err(DataFusionError::NotImplemented(format!(
                 "{op} of an array: TRUNCATE it first"
@@ -259,26 +272,23 @@ impl TableProvider for ArrayTable {
         Ok(Arc::new(DataSinkExec::new(input, sink, None)))
     }
 
-    async fn delete_from(
-        &self,
-        _state: &dyn Session,
-        filters: Vec<Expr>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.writable("DELETE FROM")?;
-        self.delete(&filters).await
-    }
+    // `DELETE` and `UPDATE` need sessions of ours: `change_rule` says why.
 
     async fn truncate(&self, _state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        self.writable("TRUNCATE")?;
-        self.delete(&[]).await
+        self.delete("TRUNCATE", &[]).await
     }
 }
 
 impl ArrayTable {
     /// The plan of a delete: nothing is deleted before it runs.
-    async fn delete(&self, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) async fn delete(
+        &self,
+        statement: &str,
+        filters: &[Expr],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.writable(statement)?;
         let array = self.current().await?;
-        let delete = write::plan_delete(self, array, filters)?;
+        let delete = delete::plan_delete(self, array, filters)?;
         let uri = self.place.uri();
         Ok(Arc::new(ChangeExec::new(
             format!("delete from {uri}"),

@@ -2,6 +2,8 @@
 
 mod rows;
 mod shell;
+#[cfg(feature = "distributed")]
+pub mod worker;
 
 use crate::args::{CatFormat, SqlArgs};
 use crate::error::{CliError, Result};
@@ -11,7 +13,7 @@ use crate::terminal::Output;
 use azulejo_sql::{ArrayCatalog, TableOptions};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use rows::Rows;
@@ -58,13 +60,8 @@ impl Queries {
         let config = SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(partitions);
-        // Joins, sorts and groups may take as much as reads may; what does not fit goes to disk.
-        let memory = usize::try_from(session.context.config().memory_budget).unwrap_or(usize::MAX);
-        let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
-            .build_arc()
-            .map_err(error_of)?;
-        let context = azulejo_sql::session_in(&session.context, config, environment);
+        let environment = environment(session)?;
+        let context = session_of(session, args, config, environment)?;
         let queries = Self {
             runtime,
             context,
@@ -117,6 +114,36 @@ impl Queries {
         }
         rows.finish(session)
     }
+}
+
+/// What queries run in: joins, sorts and groups may take as much memory as reads may; what does not
+/// fit goes to disk.
+fn environment(session: &Session) -> Result<Arc<RuntimeEnv>> {
+    let memory = usize::try_from(session.context.config().memory_budget).unwrap_or(usize::MAX);
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+        .build_arc()
+        .map_err(error_of)
+}
+
+/// The session of this process, or one whose queries run on workers.
+fn session_of(
+    session: &Session,
+    args: &SqlArgs,
+    config: SessionConfig,
+    environment: Arc<RuntimeEnv>,
+) -> Result<SessionContext> {
+    #[cfg(feature = "distributed")]
+    if !args.workers.is_empty() {
+        let over = azulejo_sql::distributed::session_over;
+        return over(&session.context, config, environment, &args.workers).map_err(error_of);
+    }
+    let _ = args;
+    Ok(azulejo_sql::session_in(
+        &session.context,
+        config,
+        environment,
+    ))
 }
 
 /// `NAME=URI`.

@@ -1,35 +1,11 @@
 //! What tables do, statement by statement.
 
-mod support;
-
+use super::support::{TestResult, plan, refused, rows};
 use azulejo::format::schema::CurrentDomain;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
-use azulejo_sql::{ArrayCatalog, TableOptions, session, sql, table};
-use datafusion::prelude::SessionContext;
+use azulejo_sql::{ArrayCatalog, TableOptions, session, table};
 use std::sync::Arc;
-use support::{TestResult, text};
-
-async fn rows(session: &SessionContext, statement: &str) -> TestResult<Vec<String>> {
-    match sql(session, statement).await? {
-        Some(frame) => text(&frame.collect().await?),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// The error of a statement.
-async fn refused(session: &SessionContext, statement: &str) -> String {
-    match rows(session, statement).await {
-        Ok(rows) => panic!("{statement} gave {rows:?}"),
-        Err(error) => error.to_string(),
-    }
-}
-
-async fn plan(session: &SessionContext, statement: &str) -> TestResult<String> {
-    Ok(rows(session, &format!("EXPLAIN FORMAT INDENT {statement}"))
-        .await?
-        .join("\n"))
-}
 
 /// A dense array of 100 x 100 cells in tiles of 10 x 10, whose values are their places.
 fn grid(context: &Context, uri: &str) -> TestResult {

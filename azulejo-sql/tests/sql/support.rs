@@ -1,5 +1,4 @@
 //! Random arrays, and the same rows without them.
-#![allow(dead_code, reason = "each test uses some of it")]
 
 use azulejo::arrow::ArrowOptions;
 use azulejo::column::{ColumnBuilder, ColumnType};
@@ -9,10 +8,11 @@ use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::space::Layout;
 use azulejo::write::Duplicates;
 use azulejo::{ArrayHandle, ColumnBuffers, ColumnSet, ReadOptions, WriteOptions};
-use azulejo_sql::ArrayTable;
+use azulejo_sql::{ArrayTable, sql};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::datasource::MemTable;
+use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 
 /// What tests give back.
@@ -44,7 +44,7 @@ impl Numbers {
 }
 
 /// The words that text values are.
-pub const WORDS: [&str; 8] = ["", "a", "ab", "abc", "b", "ba", "zebra", "Zürich"];
+pub const WORDS: [&str; 9] = ["", "a", "a\0", "ab", "abc", "b", "ba", "zebra", "Zürich"];
 
 /// Reals that comparisons treat in their own ways.
 pub const REALS: [f64; 10] = [
@@ -59,6 +59,9 @@ pub const REALS: [f64; 10] = [
     f64::NAN,
     -f64::NAN,
 ];
+
+/// Numbers whose sums leave 64 bits, and which no signed number is.
+pub const UNSIGNED: [u64; 6] = [0, 1, 7, 1 << 63, u64::MAX - 1, u64::MAX];
 
 fn attribute(name: &str, datatype: Datatype, nullable: bool) -> Attribute {
     let number = if datatype.is_string() {
@@ -119,6 +122,7 @@ pub fn make(place: &ArrayHandle, numbers: &mut Numbers) -> TestResult {
         .attribute_with(attribute("t", Datatype::DateTimeMilli, numbers.once_in(2)))
         .attribute_with(attribute("d", Datatype::DateTimeDay, numbers.once_in(2)))
         .attribute_with(attribute("h", Datatype::DateTimeHour, false))
+        .attribute_with(attribute("u", Datatype::UInt64, numbers.once_in(2)))
         .enumeration(labels);
     let mut label = attribute("e", Datatype::UInt8, numbers.once_in(2));
     label.enumeration = Some("labels".into());
@@ -211,10 +215,11 @@ fn column_of(column: ColumnType, cells: usize, numbers: &mut Numbers) -> ColumnB
                 n => (n as i64 - 4).to_le_bytes().to_vec(),
             },
             (_, Datatype::DateTimeMilli) => (numbers.below(9) as i64 * 250).to_le_bytes().to_vec(),
+            ("u", _) => numbers.pick(&UNSIGNED).to_le_bytes().to_vec(),
             ("e", _) => vec![numbers.below(4) as u8],
             (_, Datatype::Bool) => vec![numbers.below(2) as u8],
             (_, Datatype::UInt8) => vec![numbers.below(61) as u8],
-            ("x" | "y", _) => numbers.pick(&WORDS[..7]).as_bytes().to_vec(),
+            ("x" | "y", _) => numbers.pick(&WORDS[..8]).as_bytes().to_vec(),
             _ => numbers.pick(&WORDS).as_bytes().to_vec(),
         };
         builder.append_cell(&bytes, !nullable || !numbers.once_in(4));
@@ -257,6 +262,29 @@ pub fn text(batches: &[RecordBatch]) -> TestResult<Vec<String>> {
         }
     }
     Ok(rows)
+}
+
+/// The rows of a text's last statement.
+pub async fn rows(session: &SessionContext, statement: &str) -> TestResult<Vec<String>> {
+    match sql(session, statement).await? {
+        Some(frame) => text(&frame.collect().await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The error of a statement.
+pub async fn refused(session: &SessionContext, statement: &str) -> String {
+    match rows(session, statement).await {
+        Ok(rows) => panic!("{statement} gave {rows:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The plan of a statement.
+pub async fn plan(session: &SessionContext, statement: &str) -> TestResult<String> {
+    Ok(rows(session, &format!("EXPLAIN FORMAT INDENT {statement}"))
+        .await?
+        .join("\n"))
 }
 
 /// A handle that is shared.

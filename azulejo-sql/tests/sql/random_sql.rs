@@ -1,14 +1,12 @@
 //! Random SQL over random arrays, compared with DataFusion on the same rows in memory.
 
-mod support;
-
+use super::support::{Numbers, TestResult, UNSIGNED, WORDS, make, plan, rows_of, shared, text};
 use azulejo::{Config, Context};
 use azulejo_sql::{ArrayTable, TableOptions};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
-use support::{Numbers, TestResult, WORDS, make, rows_of, shared, text};
 
 /// Seeds of a usual run; `AZULEJO_SQL_SEEDS` asks for more, `AZULEJO_SQL_SEED` for one.
 const SEEDS: u64 = 24;
@@ -62,16 +60,76 @@ async fn arrays_answer_as_rows_in_memory() -> TestResult {
     Ok(())
 }
 
-async fn plan(session: &SessionContext, sql: &str) -> TestResult<String> {
-    let batches = session
-        .sql(&format!("EXPLAIN FORMAT INDENT {sql}"))
-        .await?
-        .collect()
-        .await?;
-    Ok(text(&batches)?.join("\n"))
+/// A change does to an array what it would do to rows in memory, or nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_change_what_they_name() -> TestResult {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (mut done, mut changes) = (0, 0);
+    for seed in 0..number("AZULEJO_SQL_SEEDS").unwrap_or(SEEDS) {
+        let mut numbers = Numbers(seed * 15_485_863 + 3);
+        let context = Context::new(Config::default(), None)?;
+        let place = context.array("mem://changing");
+        make(&place, &mut numbers)?;
+        let ours = azulejo_sql::session(&context);
+        ours.register_table("a", azulejo_sql::table(&place)?)?;
+        let table = ArrayTable::open(place.clone(), TableOptions::new())?;
+        let fields = table.schema();
+        let columns: Vec<(String, DataType)> = fields
+            .fields()
+            .iter()
+            .map(|f| (f.name().clone(), f.data_type().clone()))
+            .collect();
+        for _ in 0..4 {
+            let before = ArrayTable::open(place.clone(), TableOptions::new())?;
+            let theirs = azulejo_sql::session(&context);
+            theirs.register_table("a", Arc::new(rows_of(&before)?))?;
+            let condition = condition(&columns, &mut numbers, 1);
+            let (change, expected) = if numbers.once_in(2) {
+                let change = format!("DELETE FROM a WHERE {condition}");
+                (
+                    change,
+                    format!("SELECT * FROM a WHERE ({condition}) IS NOT TRUE"),
+                )
+            } else {
+                let new = *numbers.pick(&["i + 1", "NULL", "5", "-i"]);
+                let text = *numbers.pick(&["'new'", "s"]);
+                let value = |name: &str| match name {
+                    "i" => format!("CASE WHEN ({condition}) IS TRUE THEN {new} ELSE i END AS i"),
+                    "s" => format!("CASE WHEN ({condition}) IS TRUE THEN {text} ELSE s END AS s"),
+                    name => name.to_owned(),
+                };
+                let values: Vec<String> = columns.iter().map(|(name, _)| value(name)).collect();
+                let change = format!("UPDATE a SET i = {new}, s = {text} WHERE {condition}");
+                (change, format!("SELECT {} FROM a", values.join(", ")))
+            };
+            let all = async |session: &SessionContext, sql: &str| -> TestResult<Vec<String>> {
+                let mut rows = text(&session.sql(sql).await?.collect().await?)?;
+                rows.sort();
+                Ok(rows)
+            };
+            let changed = match ours.sql(&change).await {
+                Ok(frame) => frame.collect().await.map(drop),
+                Err(error) => Err(error),
+            };
+            let expected = match &changed {
+                Ok(()) => all(&theirs, &expected).await?,
+                Err(_) => all(&theirs, "SELECT * FROM a").await?,
+            };
+            assert_same(&all(&ours, "SELECT * FROM a").await?, &expected)
+                .map_err(|error| format!("seed {seed}: {change}\n{changed:?}\n{error}"))?;
+            done += usize::from(changed.is_ok());
+            changes += 1;
+        }
+    }
+    assert!(
+        done * 4 > changes,
+        "only {done} of {changes} changes were done"
+    );
+    Ok(())
 }
 
-async fn check(ours: &SessionContext, theirs: &SessionContext, query: &Query) -> TestResult {
+/// Holds the answers of two sessions to a query against each other.
+pub async fn check(ours: &SessionContext, theirs: &SessionContext, query: &Query) -> TestResult {
     let run = async |session: &SessionContext| -> TestResult<Vec<String>> {
         text(&session.sql(&query.sql).await?.collect().await?)
     };
@@ -114,22 +172,56 @@ fn assert_same(found: &[String], expected: &[String]) -> TestResult {
     .into())
 }
 
-struct Query {
-    sql: String,
+/// A query, and what of its answer is certain.
+pub struct Query {
+    /// Its text.
+    pub sql: String,
     /// The number of leading columns that the rows are ordered by.
     order: Option<usize>,
     limited: bool,
 }
 
 impl Query {
-    fn random(columns: &[(String, DataType)], ndim: usize, numbers: &mut Numbers) -> Self {
+    /// A random one over the table `a`.
+    pub fn random(columns: &[(String, DataType)], ndim: usize, numbers: &mut Numbers) -> Self {
         let filter = match numbers.below(6) {
             0 => String::new(),
             _ => format!(" WHERE {}", condition(columns, numbers, 2)),
         };
         let list = |columns: &[String]| columns.join(", ");
         let (mut order, mut limited) = (None, false);
-        let sql = match numbers.below(8) {
+        let sql = match numbers.below(12) {
+            8 => {
+                // The first rows by any column: what they teach narrows the scan.
+                let key = &numbers.pick(columns).0;
+                let direction = numbers.pick(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+                order = Some(1);
+                limited = true;
+                format!(
+                    "SELECT {key} FROM a{filter} ORDER BY {key}{direction} LIMIT {}",
+                    numbers.below(12)
+                )
+            }
+            9 => {
+                let key = &numbers.pick(columns).0;
+                let inner = condition(columns, numbers, 1);
+                let not = if numbers.once_in(3) { "NOT " } else { "" };
+                format!(
+                    "SELECT x AS p, i AS q, {key} AS r FROM a WHERE {key} {not}IN (SELECT {key} FROM a WHERE {inner})"
+                )
+            }
+            10 => {
+                let key = &numbers.pick(&columns[..ndim]).0;
+                let kind = numbers.pick(&["JOIN", "LEFT JOIN", "FULL JOIN"]);
+                format!(
+                    "SELECT p.x, p.i, q.s FROM (SELECT * FROM a{filter}) AS p {kind} (SELECT * FROM a WHERE {}) AS q ON p.{key} = q.{key}",
+                    condition(columns, numbers, 1)
+                )
+            }
+            11 => {
+                let key = &numbers.pick(columns).0;
+                format!("SELECT DISTINCT {key} FROM a{filter}")
+            }
             0..=2 => {
                 let mut chosen: Vec<String> = Vec::new();
                 for _ in 0..=numbers.below(4) {
@@ -272,6 +364,7 @@ fn literal(name: &str, data_type: &DataType, numbers: &mut Numbers) -> String {
         }
         DataType::LargeUtf8 => format!("'{}'", numbers.pick(&WORDS)),
         DataType::UInt8 => numbers.below(70).to_string(),
+        DataType::UInt64 => numbers.pick(&UNSIGNED).to_string(),
         _ => (numbers.below(40) as i64 - 14).to_string(),
     }
 }

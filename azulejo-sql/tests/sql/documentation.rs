@@ -1,11 +1,9 @@
 //! The queries of docs/sql.md run, and give what stands there.
 
-mod support;
-
+use super::support::TestResult;
 use azulejo::{Config, Context};
 use azulejo_sql::{session, sql};
 use datafusion::arrow::util::pretty::pretty_format_batches;
-use support::TestResult;
 
 #[tokio::test]
 async fn queries_give_what_is_printed_below_them() -> TestResult {

@@ -1,0 +1,39 @@
+//! `azulejo worker`: takes parts of other machines' queries.
+
+use super::{environment, error_of};
+use crate::args::WorkerArgs;
+use crate::error::{CliError, Result};
+use crate::interrupt;
+use crate::session::Session;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// How often it is looked whether to stop.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Runs the command, until it is interrupted.
+pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let environment = environment(session)?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(args.listen)
+            .await
+            .map_err(|error| CliError::usage(format!("--listen {}: {error}", args.listen)))?;
+        let line = format!("listening on {}\n", listener.local_addr()?);
+        session.output.write_all(line.as_bytes())?;
+        session.output.flush()?;
+        let serving =
+            azulejo_sql::distributed::serve_worker(&session.context, environment, listener);
+        let stopping = async {
+            while interrupt::check().is_ok() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        tokio::select! {
+            served = serving => served.map_err(error_of),
+            () = stopping => interrupt::check(),
+        }
+    })
+}

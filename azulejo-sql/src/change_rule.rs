@@ -1,0 +1,195 @@
+//! `UPDATE` and `DELETE`, before DataFusion plans them.
+//!
+//! It looks for their conditions in the optimized plan, where it misses those that have become
+//! something else: `WHERE false` an empty relation, `IN (SELECT ..)` a join, a limit. What it misses
+//! would change all rows. Here the rows that an update makes are inserted, which is all that an
+//! update of an array is, and a delete gets its condition as it stands.
+
+use crate::error::Result;
+use crate::table::ArrayTable;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, TableReference};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{
+    DmlStatement, EmptyRelation, Expr, LogicalPlan, Projection, TableType, WriteOp,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_plan::ExecutionPlan;
+use std::sync::Arc;
+
+/// Plans `UPDATE` and `DELETE` of arrays.
+#[derive(Debug, Default)]
+pub struct ChangeRule;
+
+impl AnalyzerRule for ChangeRule {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let planned = plan.transform_down(|plan| {
+            let LogicalPlan::Dml(statement) = plan else {
+                return Ok(Transformed::no(plan));
+            };
+            let provider = source_as_provider(&statement.target)?;
+            let Some(table) = provider.downcast_ref::<ArrayTable>() else {
+                return Ok(Transformed::no(LogicalPlan::Dml(statement)));
+            };
+            let planned = match statement.op {
+                WriteOp::Update => update(&statement, table)?,
+                WriteOp::Delete => delete(&statement, Arc::clone(&provider), config)?,
+                _ => return Ok(Transformed::no(LogicalPlan::Dml(statement))),
+            };
+            let planned = LogicalPlan::Dml(planned);
+            Ok(Transformed::new(planned, true, TreeNodeRecursion::Jump))
+        });
+        Ok(planned?.data)
+    }
+
+    fn name(&self) -> &str {
+        "array_changes"
+    }
+}
+
+/// An update: the new rows go where the old ones lie, and hide them.
+fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> {
+    let name = &statement.table_name;
+    let schema = table.array().schema();
+    if schema.allows_dups {
+        return Err(DataFusionError::NotImplemented(format!(
+            "UPDATE {name}: a cell of an array with duplicates cannot be replaced"
+        )));
+    }
+    let LogicalPlan::Projection(projection) = statement.input.as_ref() else {
+        return Err(DataFusionError::Internal("an update without rows".into()));
+    };
+    let aliases = names_of(projection, name)?;
+    for (dimension, expr) in schema.domain.dimensions.iter().zip(&projection.expr) {
+        let stays = match expr.clone().unalias() {
+            Expr::Column(column) => {
+                let target = column.relation.as_ref().is_none_or(|r| aliases.contains(r));
+                target && column.name == dimension.name
+            }
+            _ => false,
+        };
+        if !stays {
+            return Err(DataFusionError::Plan(format!(
+                "UPDATE {name}: {} is a dimension, which says where a row lies; INSERT it elsewhere and DELETE it",
+                dimension.name
+            )));
+        }
+    }
+    Ok(DmlStatement::new(
+        name.clone(),
+        Arc::clone(&statement.target),
+        WriteOp::Insert(InsertOp::Append),
+        Arc::clone(&statement.input),
+    ))
+}
+
+/// What the target of an update is called in it.
+fn names_of(projection: &Projection, target: &TableReference) -> Result<Vec<TableReference>> {
+    let mut names = vec![target.clone()];
+    projection.input.apply(|plan| {
+        if let LogicalPlan::SubqueryAlias(alias) = plan
+            && let LogicalPlan::TableScan(scan) = alias.input.as_ref()
+            && scan.table_name.resolved_eq(target)
+        {
+            names.push(alias.alias.clone());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(names)
+}
+
+/// A delete: its condition goes with its target.
+fn delete(
+    statement: &DmlStatement,
+    table: Arc<dyn TableProvider>,
+    config: &ConfigOptions,
+) -> Result<DmlStatement> {
+    let is_all = |plan: &LogicalPlan| match plan {
+        LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),
+        _ => false,
+    };
+    let filter = match statement.input.as_ref() {
+        LogicalPlan::Filter(filter) if is_all(&filter.input) => {
+            let schema = Arc::clone(filter.input.schema());
+            Some(simplified(filter.predicate.clone(), schema, config)?)
+        }
+        input if is_all(input) => None,
+        _ => {
+            return Err(DataFusionError::NotImplemented(format!(
+                "DELETE FROM {}: an array takes a condition, and nothing else",
+                statement.table_name
+            )));
+        }
+    };
+    let schema = Arc::clone(statement.input.schema());
+    let target = provider_as_source(Arc::new(Deletion { table, filter }));
+    let none = LogicalPlan::EmptyRelation(EmptyRelation {
+        produce_one_row: false,
+        schema,
+    });
+    Ok(DmlStatement::new(
+        statement.table_name.clone(),
+        target,
+        WriteOp::Insert(InsertOp::Append),
+        Arc::new(none),
+    ))
+}
+
+/// An expression as filters see it: literals computed, and of the columns' types.
+fn simplified(expr: Expr, schema: DFSchemaRef, config: &ConfigOptions) -> Result<Expr> {
+    let context = SimplifyContext::builder()
+        .with_schema(schema)
+        .with_config_options(Arc::new(config.clone()))
+        .with_current_time()
+        .build();
+    ExprSimplifier::new(context).simplify(expr)
+}
+
+/// The target of a delete.
+#[derive(Debug)]
+struct Deletion {
+    table: Arc<dyn TableProvider>,
+    /// Which rows go; all without.
+    filter: Option<Expr>,
+}
+
+#[async_trait]
+impl TableProvider for Deletion {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.table.table_type()
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.table.scan(state, projection, filters, limit).await
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        _input: Arc<dyn ExecutionPlan>,
+        _op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(table) = self.table.downcast_ref::<ArrayTable>() else {
+            return Err(DataFusionError::Internal("a delete of no array".into()));
+        };
+        table.delete("DELETE FROM", self.filter.as_slice()).await
+    }
+}

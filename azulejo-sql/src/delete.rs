@@ -1,0 +1,176 @@
+//! `DELETE` and `TRUNCATE`: one delete each, stored as a condition, which other programs apply too.
+
+use crate::columns::{Place, Stored, TableColumns};
+use crate::error::Result;
+use crate::filters;
+use crate::predicate::Predicate;
+use crate::table::ArrayTable;
+use azulejo::condition::{Comparison, Condition, Meaning};
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::{Array, ArrayHandle, ReadOptions};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::Expr;
+use std::collections::BTreeSet;
+
+/// A delete that was found possible.
+#[derive(Debug, Clone)]
+pub struct Delete {
+    place: ArrayHandle,
+    array: Array,
+    /// What is stored.
+    condition: Condition,
+    /// The cells that it removes, as SQL sees them; `None`: all.
+    seen: Option<Condition>,
+    /// Fields that it compares and that can be null.
+    compared: Vec<String>,
+}
+
+/// The delete of the rows for which all filters are true; `None` if there can be none.
+///
+/// # Errors
+/// Filters that an array cannot keep as the condition of a delete, dense arrays.
+pub fn plan_delete(table: &ArrayTable, array: Array, filters: &[Expr]) -> Result<Option<Delete>> {
+    let columns = table.columns();
+    if array.schema().is_dense() {
+        return Err(DataFusionError::NotImplemented(format!(
+            "{}: cells of dense arrays cannot be deleted",
+            table.place().uri()
+        )));
+    }
+    let condition = |predicate: &Predicate| {
+        let condition = predicate.to_condition(columns);
+        condition.ok_or_else(|| DataFusionError::Internal("a predicate without a condition".into()))
+    };
+    let (mut seen, mut compared) = (Vec::new(), BTreeSet::new());
+    for filter in filters {
+        match filters::of_logical(filter, columns) {
+            Some(Predicate::Constant(true)) => {}
+            Some(Predicate::Constant(false)) => return Ok(None),
+            Some(predicate) if is_exact(&predicate, columns, &array) => {
+                seen.push(condition(&predicate)?);
+                nullable(&predicate, columns, &mut compared);
+            }
+            _ => {
+                return Err(DataFusionError::Plan(format!(
+                    "DELETE FROM {}: an array cannot keep {filter} as the condition of a delete",
+                    table.place().uri()
+                )));
+            }
+        }
+    }
+    let seen = seen.into_iter().reduce(Condition::and);
+    Ok(Some(Delete {
+        place: table.place().clone(),
+        condition: seen.clone().map_or_else(|| everything(&array), Ok)?,
+        compared: compared.into_iter().collect(),
+        seen,
+        array,
+    }))
+}
+
+impl Delete {
+    /// Deletes, and tells how many rows that were.
+    pub fn run(self) -> azulejo::Result<u64> {
+        // What is stored says which cells stay, and null cells fail every comparison.
+        let nulls: Vec<Aggregate> = self
+            .compared
+            .iter()
+            .cloned()
+            .map(Aggregate::NullCount)
+            .collect();
+        let counts = self.array.aggregate(ReadOptions::new(), &nulls)?;
+        let without = counts
+            .iter()
+            .all(|count| *count == AggregateValue::Unsigned(0));
+        if !without {
+            return Err(azulejo::Error::Unsupported(format!(
+                "DELETE FROM {}: a stored delete would take cells along that are null; there are some in {}",
+                self.place.uri(),
+                self.compared.join(", ")
+            )));
+        }
+        let mut options = ReadOptions::new().meaning(Meaning::Sql);
+        options.condition = self.seen;
+        let rows = match self.array.aggregate(options, &[Aggregate::Count])?.first() {
+            Some(AggregateValue::Unsigned(rows)) => *rows,
+            _ => return Err(azulejo::Error::Internal("a count that is no number".into())),
+        };
+        if rows > 0 {
+            self.place.delete_cells(&self.condition, None)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// A condition that every cell meets.
+fn everything(array: &Array) -> Result<Condition> {
+    let dimension = array.schema().domain.dimensions.first();
+    let dimension =
+        dimension.ok_or_else(|| DataFusionError::Internal("an array without dimensions".into()))?;
+    let least = dimension.domain.as_ref().map(|domain| domain.start.clone());
+    let least = least.unwrap_or_default();
+    Ok(Condition::compare(
+        dimension.name.as_str(),
+        Comparison::Ge,
+        least,
+    ))
+}
+
+/// Whether a stored delete removes exactly the cells for which a predicate holds. A delete stores
+/// which cells stay, and compares NaN, and what a fragment lacks, in TileDB's way.
+fn is_exact(predicate: &Predicate, columns: &TableColumns, array: &Array) -> bool {
+    let everywhere = |index: usize| {
+        let Some(column) = columns.get(index) else {
+            return false;
+        };
+        let Place::Attribute(i) = column.place else {
+            return true;
+        };
+        let Some(attribute) = array.schema().attributes.get(i) else {
+            return false;
+        };
+        array.fragments().iter().all(|fragment| {
+            let stored = fragment
+                .schema()
+                .attributes
+                .iter()
+                .find(|a| a.name == attribute.name);
+            stored.is_some_and(|stored| {
+                (stored.datatype, stored.cell_val_num, stored.nullable)
+                    == (
+                        attribute.datatype,
+                        attribute.cell_val_num,
+                        attribute.nullable,
+                    )
+            })
+        })
+    };
+    match predicate {
+        Predicate::Constant(_) => false,
+        Predicate::Compare { column, op, .. } => {
+            let real = columns.get(*column).is_some_and(|c| {
+                matches!(c.stored, Stored::Number(physical) if !physical.is_integer())
+                    && matches!(c.place, Place::Attribute(_))
+            });
+            everywhere(*column) && (!real || matches!(op, Comparison::Eq))
+        }
+        Predicate::In { column, .. } | Predicate::IsNull { column, .. } => everywhere(*column),
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            parts.iter().all(|part| is_exact(part, columns, array))
+        }
+    }
+}
+
+/// The columns that can be null and that a predicate compares.
+fn nullable(predicate: &Predicate, columns: &TableColumns, found: &mut BTreeSet<String>) {
+    match predicate {
+        Predicate::Compare { column, .. } | Predicate::In { column, .. } => {
+            let column = columns.get(*column).filter(|c| c.column_type.nullable);
+            found.extend(column.map(|column| column.name().to_owned()));
+        }
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            parts.iter().for_each(|part| nullable(part, columns, found));
+        }
+        Predicate::Constant(_) | Predicate::IsNull { .. } => {}
+    }
+}

@@ -1,0 +1,96 @@
+//! The plan nodes of arrays as bytes.
+
+use super::wire;
+use crate::aggregate::ArrayAggregateExec;
+use crate::error::Result;
+use crate::scan::ArrayScan;
+use azulejo::Context;
+use azulejo::format::wire::{ByteReader, ByteWriter};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::bytes::{
+    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+};
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+use std::sync::Arc;
+
+const WHAT: &str = "plan node";
+const SCAN: u8 = 0;
+const AGGREGATE: u8 = 1;
+
+/// Encodes and decodes scans of arrays and aggregates over them.
+///
+/// Bytes name an array by its URI and what its snapshot is made of; they hold neither keys nor
+/// credentials, which are those of the context that decodes them.
+#[derive(Debug)]
+pub struct ArrayCodec {
+    context: Context,
+}
+
+impl ArrayCodec {
+    /// A codec that opens arrays through a context.
+    #[must_use]
+    pub fn new(context: &Context) -> Self {
+        Self {
+            context: context.clone(),
+        }
+    }
+}
+
+impl PhysicalExtensionCodec for ArrayCodec {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        _inputs: &[Arc<dyn ExecutionPlan>],
+        ctx: &TaskContext,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut r = ByteReader::new(buf);
+        let kind = r.u8(WHAT).map_err(wire::wrong)?;
+        let scan = wire::read_scan(&mut r, &self.context)?;
+        match kind {
+            SCAN => {
+                r.finish(WHAT).map_err(wire::wrong)?;
+                Ok(DataSourceExec::from_data_source(scan))
+            }
+            AGGREGATE => {
+                let wanted = wire::read_wanted(&mut r).map_err(wire::wrong)?;
+                let by_rows = physical_plan_from_bytes_with_extension_codec(r.rest(), ctx, self)?;
+                Ok(Arc::new(ArrayAggregateExec::new(scan, wanted, by_rows)))
+            }
+            other => Err(DataFusionError::Execution(format!(
+                "a plan node of kind {other}: the other side is of another version"
+            ))),
+        }
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        _converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let mut w = ByteWriter::new();
+        let source = node.downcast_ref::<DataSourceExec>();
+        let scan = source.and_then(|source| source.data_source().downcast_ref::<ArrayScan>());
+        if let Some(scan) = scan {
+            w.u8(SCAN);
+            wire::write_scan(&mut w, scan);
+        } else if let Some(aggregate) = node.downcast_ref::<ArrayAggregateExec>() {
+            w.u8(AGGREGATE);
+            wire::write_scan(&mut w, aggregate.scan());
+            wire::write_wanted(&mut w, aggregate.wanted());
+            let by_rows = Arc::clone(aggregate.by_rows());
+            w.bytes(&physical_plan_to_bytes_with_extension_codec(by_rows, self)?);
+        } else {
+            return Err(DataFusionError::NotImplemented(format!(
+                "{} runs on one machine only",
+                node.name()
+            )));
+        }
+        buf.extend_from_slice(&w.into_bytes());
+        Ok(())
+    }
+}

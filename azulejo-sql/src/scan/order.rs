@@ -1,0 +1,61 @@
+//! Which orders a scan can have.
+
+use super::ArrayScan;
+use crate::columns::Place;
+use azulejo::format::Datatype;
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_expr::expressions::Column;
+
+impl ArrayScan {
+    /// The dimensions that an order is by, if the array can be read in it: the first ones, or the
+    /// last ones backwards, ascending.
+    pub(super) fn dimensions_of(&self, order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {
+        let dimension = |sort: &PhysicalSortExpr| {
+            let column = sort.expr.downcast_ref::<Column>()?;
+            let d = self.dimension_at(column.index())?;
+            (!sort.options.descending && self.orders_alike(d)).then_some(d)
+        };
+        let dimensions = order.iter().map(dimension).collect::<Option<Vec<_>>>()?;
+        let ndim = self.array.schema().domain.ndim();
+        let rows = dimensions.iter().copied().eq(0..dimensions.len());
+        let columns = dimensions
+            .iter()
+            .copied()
+            .eq((0..ndim).rev().take(dimensions.len()));
+        (!dimensions.is_empty() && (rows || columns)).then_some(dimensions)
+    }
+
+    /// The dimension that an output column is.
+    fn dimension_at(&self, output: usize) -> Option<usize> {
+        match self.columns.get(*self.projection.get(output)?)?.place {
+            Place::Dimension(d) => Some(d),
+            Place::Attribute(_) => None,
+        }
+    }
+
+    /// Whether Arrow orders the coordinates of a dimension as the engine does. It tells -0.0 from
+    /// 0.0, and what it cannot show is null.
+    fn orders_alike(&self, d: usize) -> bool {
+        let Some(dimension) = self.array.schema().domain.dimensions.get(d) else {
+            return false;
+        };
+        let nullable = self
+            .columns
+            .schema()
+            .fields()
+            .get(d)
+            .is_none_or(|f| f.is_nullable());
+        !dimension.datatype.is_real()
+            && (!nullable || dimension.datatype == Datatype::DateTimeDay && self.days_fit(d))
+    }
+
+    /// Whether all days of a dimension's domain have 32 bits.
+    fn days_fit(&self, d: usize) -> bool {
+        let dimension = self.array.schema().domain.dimensions.get(d);
+        let domain = dimension.and_then(|dimension| dimension.domain.as_ref());
+        domain.is_some_and(|domain| {
+            let (start, end) = domain.bounds::<i64>();
+            i32::try_from(start).is_ok() && i32::try_from(end).is_ok()
+        })
+    }
+}

@@ -1,0 +1,373 @@
+//! What stated queries read: so many tiles of these fields, and no more.
+
+use super::support::{TestResult, rows};
+use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
+use azulejo::storage::{LocalStorage, MemoryStorage, Request, RequestLog, RequestLogStorage};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Cells of a tile.
+const TILE: i64 = 1_000;
+
+/// Tiles of the sparse array.
+const TILES: i64 = 32;
+
+/// Bytes before the cells of a tile: the number of its chunks, and the lengths of one.
+const HEADERS: u64 = 8 + 12;
+
+struct Logged {
+    _folder: tempfile::TempDir,
+    context: Context,
+    log: RequestLog,
+    uri: String,
+}
+
+impl Logged {
+    fn new() -> TestResult<Self> {
+        let folder = tempfile::tempdir()?;
+        let storage = RequestLogStorage::new(Arc::new(LocalStorage::new()));
+        let log = storage.log();
+        let config = Config::new().decoded_cache(0).threads(2);
+        let memory = Arc::new(MemoryStorage::new());
+        let context = Context::with_storages(config, None, Arc::new(storage), memory)?;
+        let uri = folder.path().join("array").display().to_string();
+        Ok(Self {
+            _folder: folder,
+            context,
+            log,
+            uri,
+        })
+    }
+
+    /// A session in which the array is the table `t`.
+    fn session(&self, partitions: usize) -> TestResult<SessionContext> {
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let session = azulejo_sql::session_with(&self.context, config);
+        session.register_table("t", azulejo_sql::table(&self.context.array(&self.uri))?)?;
+        Ok(session)
+    }
+
+    /// Runs a query; its rows, and what was read of each field's file: how many tiles' bytes.
+    async fn run(&self, session: &SessionContext, query: &str) -> TestResult<(String, String)> {
+        let _ = self.log.take();
+        let found = rows(session, query).await?;
+        let mut bytes: BTreeMap<String, u64> = BTreeMap::new();
+        for request in self.log.take() {
+            let Request::Read {
+                path, bytes: read, ..
+            } = request
+            else {
+                continue;
+            };
+            let path = path.to_string();
+            let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+            if path.contains("__fragments") && !name.starts_with("__") {
+                *bytes
+                    .entry(name.trim_end_matches(".tdb").to_owned())
+                    .or_default() += read;
+            }
+        }
+        let mut text = String::new();
+        for (file, bytes) in bytes {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            let tile = match file.as_str() {
+                "d0" | "a1" | "a2" => TILE as u64 * 8 + HEADERS,
+                "a0" => TILE as u64 * 4 + HEADERS,
+                // Offsets of strings.
+                "a3" => TILE as u64 * 8 + HEADERS,
+                // Strings of 4 bytes.
+                _ => TILE as u64 * 4 + HEADERS,
+            };
+            match bytes % tile {
+                0 => write!(text, "{file}:{}", bytes / tile)?,
+                _ => write!(text, "{file}:{bytes}B")?,
+            }
+        }
+        let found = match found.len() {
+            0..=3 => found.join(" "),
+            rows => format!("{rows} rows"),
+        };
+        Ok((found, text))
+    }
+
+    /// Holds each query's rows and reads against what is stated, and shows all that differ.
+    async fn check(&self, session: &SessionContext, stated: &[[&str; 3]]) -> TestResult {
+        let mut differ = String::new();
+        for [query, found, read] in stated {
+            let now = self.run(session, query).await?;
+            if (now.0.as_str(), now.1.as_str()) != (*found, *read) {
+                writeln!(
+                    differ,
+                    "{query}\n  gave {:?}, stated {found:?}\n  read {:?}, stated {read:?}",
+                    now.0, now.1
+                )?;
+            }
+        }
+        assert!(differ.is_empty(), "{differ}");
+        Ok(())
+    }
+}
+
+/// 32 tiles of 1000 cells: `id` counts up, `a` is its place in the tile, `b` is `id`, `f` half of
+/// it, `s` a word for each half of a tile.
+fn sparse() -> TestResult<Logged> {
+    let logged = Logged::new()?;
+    let place = logged.context.array(&logged.uri);
+    place.create(
+        ArraySchema::sparse()
+            .dimension("id", 0i64..=999_999, 1_000_000)
+            .attribute("a", Datatype::Int32)
+            .attribute("b", Datatype::Int64)
+            .attribute("f", Datatype::Float64)
+            .attribute("s", Datatype::StringUtf8)
+            .capacity(TILE as u64)
+            .build()?,
+    )?;
+    let ids: Vec<i64> = (0..TILES * TILE).collect();
+    let words = ids.iter().map(|id| format!("w{:03}", id / (TILE / 2)));
+    let words: Vec<String> = words.collect();
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("id", ids.clone()),
+        ColumnBuffers::of_values(
+            "a",
+            ids.iter().map(|id| (id % TILE) as i32).collect::<Vec<_>>(),
+        ),
+        ColumnBuffers::of_values("b", ids.clone()),
+        ColumnBuffers::of_values(
+            "f",
+            ids.iter().map(|id| *id as f64 / 2.0).collect::<Vec<_>>(),
+        ),
+        ColumnBuffers::of_strings("s", words.iter().map(String::as_str)),
+    ])?)?;
+    writer.finish()?;
+    Ok(logged)
+}
+
+/// What is read does not depend on how many partitions share the work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sparse_queries_read_what_they_must() -> TestResult {
+    let logged = sparse()?;
+    for partitions in [1, 4] {
+        let session = logged.session(partitions)?;
+        logged
+            .check(
+                &session,
+                &[
+                    // From metadata alone.
+                    ["SELECT count(*) FROM t", "32000", ""],
+                    [
+                        "SELECT min(a), max(b), sum(b), count(*) FROM t",
+                        "0|31999|511984000|32000",
+                        "",
+                    ],
+                    [
+                        "SELECT sum(a), min(f), max(f), sum(f) FROM t",
+                        "15984000|0.0|15999.5|255992000.0",
+                        "",
+                    ],
+                    [
+                        "SELECT min(s), max(s), count(s) FROM t",
+                        "w000|w063|32000",
+                        "",
+                    ],
+                    ["SELECT min(id), max(id), max(a) FROM t", "0|31999|999", ""],
+                    [
+                        "SELECT count(*), sum(a) FROM t WHERE id BETWEEN 1000 AND 2999",
+                        "2000|999000",
+                        "",
+                    ],
+                    // The two tiles at the ends of a box, for the coordinates that decide.
+                    [
+                        "SELECT count(*) FROM t WHERE id BETWEEN 1500 AND 4499",
+                        "3000",
+                        "d0:2",
+                    ],
+                    // Boxes.
+                    [
+                        "SELECT b FROM t WHERE id BETWEEN 5500 AND 5502",
+                        "5500 5501 5502",
+                        "a1:1 d0:1",
+                    ],
+                    ["SELECT id FROM t WHERE id > 31997", "31998 31999", "d0:1"],
+                    [
+                        "SELECT a, b FROM t WHERE id = 7007",
+                        "7|7007",
+                        "a0:1 a1:1 d0:1",
+                    ],
+                    // Points: tiles between them stay.
+                    [
+                        "SELECT b FROM t WHERE id IN (3, 31999) ORDER BY id",
+                        "3 31999",
+                        "a1:2 d0:2",
+                    ],
+                    [
+                        "SELECT b FROM t WHERE id IN (3, 7, 9, 999999)",
+                        "3 7 9",
+                        "a1:1 d0:1",
+                    ],
+                    ["SELECT b FROM t WHERE id IN (40000, 50000)", "", ""],
+                    // Tiles left out by their statistics; what the condition leaves out of a tile is
+                    // not looked at.
+                    [
+                        "SELECT a FROM t WHERE b > 31996",
+                        "997 998 999",
+                        "a0:1 a1:1",
+                    ],
+                    [
+                        "SELECT id FROM t WHERE s LIKE 'w014%' AND a < 2",
+                        "7000 7001",
+                        "a0:1 a3:1 a3_var:1 d0:1",
+                    ],
+                    [
+                        "SELECT id FROM t WHERE s = 'w062' AND b = 31005",
+                        "31005",
+                        "a1:1 a3:1 a3_var:1 d0:1",
+                    ],
+                    ["SELECT count(*) FROM t WHERE b < 2000", "2000", ""],
+                    ["SELECT id FROM t WHERE f > 1e9", "", ""],
+                    // Grouped: the fields that are named.
+                    [
+                        "SELECT s, count(*) FROM t WHERE id < 2000 GROUP BY s ORDER BY s",
+                        "4 rows",
+                        "a3:2 a3_var:2",
+                    ],
+                ],
+            )
+            .await?;
+    }
+    Ok(())
+}
+
+/// Limits and orders end a scan early: a tile for each thread, not all 32.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_rows_read_first_tiles() -> TestResult {
+    let logged = sparse()?;
+    let session = logged.session(1)?;
+    let _ = logged.run(&session, "SELECT b FROM t WHERE id < 5").await?;
+    for (query, rows) in [
+        ("SELECT b FROM t LIMIT 3", "0 1 2"),
+        ("SELECT b FROM t ORDER BY id LIMIT 2", "0 1"),
+        (
+            "SELECT b FROM t WHERE id >= 3500 ORDER BY id LIMIT 2",
+            "3500 3501",
+        ),
+    ] {
+        let (found, read) = logged.run(&session, query).await?;
+        assert_eq!(found, rows, "{query}");
+        let tiles = read.split(' ').map(|file| {
+            let tiles = file
+                .split_once(':')
+                .and_then(|(_, tiles)| tiles.parse::<u64>().ok());
+            tiles.ok_or_else(|| format!("{query}: {file} is no whole number of tiles"))
+        });
+        let most = tiles.collect::<Result<Vec<_>, _>>()?.into_iter().max();
+        assert!(most <= Some(4), "{query} read {read}");
+    }
+    Ok(())
+}
+
+/// What the first rows teach leaves out the tiles behind them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn top_rows_narrow_what_is_still_to_be_read() -> TestResult {
+    let logged = Logged::new()?;
+    let place = logged.context.array(&logged.uri);
+    place.create(
+        ArraySchema::sparse()
+            .dimension("id", 0i64..=9_999_999, 10_000_000)
+            .attribute("b", Datatype::Int64)
+            .capacity(1 << 16)
+            .build()?,
+    )?;
+    // Four pieces of four tiles.
+    let ids: Vec<i64> = (0..1 << 20).collect();
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("id", ids.clone()),
+        ColumnBuffers::of_values("b", ids),
+    ])?)?;
+    writer.finish()?;
+    let session = logged.session(1)?;
+    let read = async |query: &str| -> TestResult<(String, u64)> {
+        let _ = logged.log.take();
+        let found = rows(&session, query).await?.join(" ");
+        Ok((found, logged.log.bytes_read()))
+    };
+    let all = read("SELECT b FROM t WHERE b >= 0 AND b % 2 = 5").await?;
+    let top = read("SELECT b FROM t ORDER BY b LIMIT 3").await?;
+    assert_eq!(top.0, "0 1 2");
+    assert!(top.1 * 3 < all.1, "{} of {} bytes", top.1, all.1);
+    rows(&session, "CREATE TABLE few AS VALUES (5), (900000)").await?;
+    let joined = read("SELECT t.b FROM t JOIN few ON t.id = few.column1 ORDER BY t.b").await?;
+    assert_eq!(joined.0, "5 900000");
+    // Two tiles of 16, of two fields.
+    assert!(joined.1 * 3 < all.1, "{} of {} bytes", joined.1, all.1);
+    Ok(())
+}
+
+/// Of dense arrays only the tiles of a box are read, and no coordinates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dense_queries_read_the_tiles_of_their_box() -> TestResult {
+    let logged = Logged::new()?;
+    let place = logged.context.array(&logged.uri);
+    // 8 x 4 tiles of 1000 cells.
+    place.create(
+        ArraySchema::dense()
+            .dimension("y", 0i32..=399, 50)
+            .dimension("x", 0i32..=79, 20)
+            .attribute("i", Datatype::Int32)
+            .attribute("v", Datatype::Int64)
+            .build()?,
+    )?;
+    let ranges = vec![Range::of(0i32, 399), Range::of(0i32, 79)];
+    let mut writer = place.writer(WriteOptions::new().subarray(NdRectangle { ranges }))?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("i", (0..32_000i32).map(|i| i % 7).collect::<Vec<_>>()),
+        ColumnBuffers::of_values("v", (0..32_000i64).collect::<Vec<_>>()),
+    ])?)?;
+    writer.finish()?;
+    let session = logged.session(1)?;
+    logged
+        .check(
+            &session,
+            &[
+                ["SELECT count(*) FROM t", "32000", ""],
+                [
+                    "SELECT min(i), max(v), sum(i), sum(v), count(*) FROM t",
+                    "0|31999|95991|511984000|32000",
+                    "",
+                ],
+                [
+                    "SELECT max(v), count(*) FROM t WHERE y < 100",
+                    "7999|8000",
+                    "",
+                ],
+                [
+                    "SELECT v FROM t WHERE y = 60 AND x BETWEEN 25 AND 27",
+                    "4825 4826 4827",
+                    "a1:1",
+                ],
+                [
+                    "SELECT y, x FROM t WHERE y = 399 AND x > 77",
+                    "399|78 399|79",
+                    "",
+                ],
+                [
+                    "SELECT v FROM t WHERE y IN (0, 399) AND x = 0 ORDER BY v",
+                    "0 31920",
+                    "a1:2",
+                ],
+                [
+                    "SELECT y FROM t WHERE v > 31997 ORDER BY y, x",
+                    "399 399",
+                    "a1:1",
+                ],
+            ],
+        )
+        .await
+}

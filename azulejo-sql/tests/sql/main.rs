@@ -1,0 +1,14 @@
+//! SQL on arrays.
+
+mod corpus;
+#[cfg(feature = "distributed")]
+mod distributed;
+mod documentation;
+mod io_plan;
+/// The packed fixtures of the engine's tests.
+#[path = "../../../azulejo/tests/support/pack.rs"]
+mod pack;
+mod random_sql;
+mod support;
+mod tables;
+mod writing;

@@ -1,0 +1,312 @@
+//! `UPDATE`, `DELETE`, `CREATE TABLE .. AS SELECT`, `COPY .. TO`: what they change, and that they
+//! change nothing else.
+
+use super::support::{TestResult, plan, refused, rows};
+use azulejo::format::filter::Pipeline;
+use azulejo::{Config, Context};
+use datafusion::prelude::SessionContext;
+
+/// A session with a table `t` of five rows, and a table `few` in memory.
+async fn session(context: &Context) -> TestResult<SessionContext> {
+    let session = azulejo_sql::session(context);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (id BIGINT, v INT, s VARCHAR, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t' OPTIONS ('domain.id' '0..99', 'tile.id' '10')",
+        "INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, NULL), (4, NULL, 'd'), (5, 50, 'e')",
+        "CREATE TABLE few AS VALUES (2, 200), (3, 300)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    Ok(session)
+}
+
+const ALL: &str = "SELECT id, v, s FROM t ORDER BY id";
+
+const BEFORE: [&str; 5] = ["1|10|a", "2|20|b", "3|30|∅", "4|∅|d", "5|50|e"];
+
+#[tokio::test]
+async fn updates_replace_rows_and_no_others() -> TestResult {
+    for (update, changed) in [
+        ("UPDATE t SET v = v + 1 WHERE id = 2", vec!["2|21|b"]),
+        (
+            "UPDATE t SET v = NULL, s = 'x' WHERE v > 20",
+            vec!["3|∅|x", "5|∅|x"],
+        ),
+        (
+            "UPDATE t SET s = CAST(id AS VARCHAR) WHERE s IS NULL OR v IS NULL",
+            vec!["3|30|3", "4|∅|4"],
+        ),
+        // Nothing is true of these rows: not all rows.
+        ("UPDATE t SET v = 0 WHERE false", vec![]),
+        ("UPDATE t SET v = 0 WHERE NULL", vec![]),
+        ("UPDATE t SET v = 0 WHERE id = 1 AND id = 2", vec![]),
+        ("UPDATE t SET v = 0 WHERE id > 50", vec![]),
+        (
+            "UPDATE t SET v = 0 WHERE id IN (SELECT column1 FROM few WHERE column2 > 1000)",
+            vec![],
+        ),
+        (
+            "UPDATE t SET v = 7 WHERE id IN (SELECT column1 FROM few)",
+            vec!["2|7|b", "3|7|∅"],
+        ),
+        (
+            "UPDATE t SET v = (SELECT max(column2) FROM few) WHERE id % 2 = 0",
+            vec!["2|300|b", "4|300|d"],
+        ),
+    ] {
+        let context = Context::new(Config::default(), None)?;
+        let session = session(&context).await?;
+        let array = context.array("mem://t");
+        let fragments = array.open()?.fragments().len();
+        // Looking at the plan changes nothing.
+        plan(&session, update).await?;
+        assert_eq!(rows(&session, ALL).await?, BEFORE, "EXPLAIN {update}");
+        assert_eq!(
+            rows(&session, update).await?,
+            [changed.len().to_string()],
+            "{update}"
+        );
+        let id = |row: &str| row.split('|').next().map(str::to_owned);
+        let expected: Vec<&str> = BEFORE
+            .into_iter()
+            .map(|row| {
+                changed
+                    .iter()
+                    .copied()
+                    .find(|new| id(new) == id(row))
+                    .unwrap_or(row)
+            })
+            .collect();
+        assert_eq!(rows(&session, ALL).await?, expected, "{update}");
+        // One fragment, or none.
+        let more = array.open()?.fragments().len() - fragments;
+        assert_eq!(more, usize::from(!changed.is_empty()), "{update}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn updates_that_cannot_be_are_refused() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    for (update, reason) in [
+        ("UPDATE t SET id = 9 WHERE id = 1", "is a dimension"),
+        ("UPDATE t SET id = id + 1", "is a dimension"),
+        ("UPDATE t SET v = 'many' WHERE id = 1", "many"),
+        ("UPDATE t SET w = 1", "w"),
+    ] {
+        let error = refused(&session, update).await;
+        assert!(error.contains(reason), "{update}: {error}");
+        assert_eq!(rows(&session, ALL).await?, BEFORE, "{update}");
+    }
+    rows(&session, "CREATE EXTERNAL TABLE d (id BIGINT, v INT NOT NULL, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://d' OPTIONS ('duplicates' 'true')").await?;
+    rows(&session, "INSERT INTO d VALUES (1, 1), (1, 2)").await?;
+    assert!(
+        refused(&session, "UPDATE d SET v = 3")
+            .await
+            .contains("duplicates")
+    );
+    rows(&session, "CREATE EXTERNAL TABLE n (id BIGINT, v INT NOT NULL, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://n'").await?;
+    rows(&session, "INSERT INTO n VALUES (1, 1)").await?;
+    refused(&session, "UPDATE n SET v = NULL").await;
+    assert_eq!(rows(&session, "SELECT v FROM n").await?, ["1"]);
+    // A past is not written to.
+    let then = azulejo_sql::ArrayTable::open(
+        context.array("mem://t"),
+        azulejo_sql::TableOptions::new().at(u64::MAX / 2),
+    )?;
+    session.register_table("past", std::sync::Arc::new(then))?;
+    assert!(
+        refused(&session, "UPDATE past SET v = 1")
+            .await
+            .contains("as it was")
+    );
+    assert!(
+        refused(&session, "DELETE FROM past")
+            .await
+            .contains("as it was")
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn dense_updates_fill_a_box() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE g (y INT, x INT, v BIGINT NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://g' OPTIONS ('dense' 'true', 'domain.y' '0..9', 'domain.x' '0..9', 'tile.y' '5', 'tile.x' '5')").await?;
+    rows(&session, "INSERT INTO g SELECT y, x, y * 10 + x FROM generate_series(0, 9) AS a(y), generate_series(0, 9) AS b(x)").await?;
+    assert_eq!(
+        rows(
+            &session,
+            "UPDATE g SET v = -v WHERE y BETWEEN 2 AND 3 AND x = 4"
+        )
+        .await?,
+        ["2"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT v FROM g WHERE v < 0 ORDER BY y").await?,
+        ["-24", "-34"]
+    );
+    assert!(
+        refused(&session, "UPDATE g SET v = 0 WHERE v IN (11, 33)")
+            .await
+            .contains("fill a box")
+    );
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM g WHERE v = 0").await?,
+        ["1"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn deletes_take_the_rows_that_are_named() -> TestResult {
+    for (delete, left) in [
+        ("DELETE FROM t WHERE id = 2", vec![0, 2, 3, 4]),
+        ("DELETE FROM t WHERE id BETWEEN 2 AND 4 OR id = 1", vec![4]),
+        ("DELETE FROM t", vec![]),
+        ("DELETE FROM t WHERE true", vec![]),
+        // Nothing is true of these rows: not all rows.
+        ("DELETE FROM t WHERE false", vec![0, 1, 2, 3, 4]),
+        ("DELETE FROM t WHERE NULL", vec![0, 1, 2, 3, 4]),
+        ("DELETE FROM t WHERE id = 1 AND id = 2", vec![0, 1, 2, 3, 4]),
+        ("DELETE FROM t WHERE id > 50", vec![0, 1, 2, 3, 4]),
+        ("DELETE FROM t WHERE id = 1 + 1", vec![0, 2, 3, 4]),
+    ] {
+        let context = Context::new(Config::default(), None)?;
+        let session = session(&context).await?;
+        plan(&session, delete).await?;
+        assert_eq!(rows(&session, ALL).await?, BEFORE, "EXPLAIN {delete}");
+        let gone = BEFORE.len() - left.len();
+        assert_eq!(
+            rows(&session, delete).await?,
+            [gone.to_string()],
+            "{delete}"
+        );
+        let expected: Vec<&str> = left.into_iter().map(|row| BEFORE[row]).collect();
+        assert_eq!(rows(&session, ALL).await?, expected, "{delete}");
+    }
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    for delete in [
+        "DELETE FROM t WHERE id IN (SELECT column1 FROM few)",
+        "DELETE FROM t WHERE EXISTS (SELECT 1 FROM few WHERE column1 = t.id)",
+        "DELETE FROM t WHERE id = (SELECT max(column1) FROM few)",
+        "DELETE FROM t LIMIT 1",
+        "DELETE FROM t WHERE id > 1 LIMIT 1",
+    ] {
+        refused(&session, delete).await;
+        assert_eq!(rows(&session, ALL).await?, BEFORE, "{delete}");
+    }
+    // Sessions without our rules do not delete at all.
+    let plain = SessionContext::new();
+    plain.register_table("t", azulejo_sql::table(&context.array("mem://t"))?)?;
+    refused(&plain, "DELETE FROM t WHERE false").await;
+    refused(&plain, "UPDATE t SET v = 1 WHERE false").await;
+    assert_eq!(rows(&session, ALL).await?, BEFORE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn tables_are_made_of_queries() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    let create = "CREATE TABLE u WITH (location = 'mem://u', dimensions = 'k', \"domain.k\" = '0..999', \"tile.k\" = '100', capacity = 3, filters = 'byteshuffle,zstd:5', \"filters.s\" = 'gzip:9') AS SELECT v, id * 10 AS k, s FROM t";
+    assert_eq!(rows(&session, create).await?, [""; 0]);
+    let all = "SELECT * FROM u ORDER BY k";
+    let expected = ["10|10|a", "20|20|b", "30|30|∅", "40|∅|d", "50|50|e"];
+    assert_eq!(rows(&session, all).await?, expected);
+    let array = context.array("mem://u").open()?;
+    assert_eq!((array.fragments().len(), array.schema().capacity), (1, 3));
+    let filters: Vec<_> = array
+        .schema()
+        .attributes
+        .iter()
+        .map(|a| a.filters.clone())
+        .collect();
+    assert_eq!(
+        filters,
+        ["byteshuffle,zstd:5".parse::<Pipeline>()?, "gzip:9".parse()?]
+    );
+    // The table is there now.
+    assert!(refused(&session, create).await.contains("already"));
+    let again = create.replace("TABLE u", "TABLE IF NOT EXISTS u");
+    rows(&session, &again).await?;
+    assert!(
+        refused(&session, &create.replace("TABLE u", "TABLE w"))
+            .await
+            .contains("mem://u")
+    );
+    assert_eq!(rows(&session, all).await?, expected);
+    // A dense one, whatever the order of its rows.
+    rows(&session, "CREATE TABLE g WITH (location = 'mem://g', dense = 'true', dimensions = 'y, x', \"domain.y\" = '0..2', \"domain.x\" = '0..3', \"tile.y\" = '2', \"tile.x\" = '2') AS SELECT x, y * 4 + x AS v, y FROM generate_series(0, 2) AS a(y), generate_series(0, 3) AS b(x) ORDER BY v DESC").await?;
+    assert_eq!(
+        rows(&session, "SELECT count(*), sum(v), max(v) FROM g").await?,
+        ["12|66|11"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn copies_are_arrays_or_nothing() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    let copy = "COPY t TO 'mem://copy' STORED AS AZULEJO OPTIONS (dimensions 'id', 'tile.id' '10')";
+    assert_eq!(rows(&session, copy).await?, ["5"]);
+    assert_eq!(
+        rows(&session, "SELECT * FROM 'mem://copy' ORDER BY id").await?,
+        BEFORE
+    );
+    let some = "COPY (SELECT s, id FROM t WHERE v > 10) TO 'mem://some' STORED AS AZULEJO OPTIONS (dimensions 'id')";
+    assert_eq!(rows(&session, some).await?, ["3"]);
+    assert_eq!(
+        rows(&session, "SELECT * FROM 'mem://some' ORDER BY id").await?,
+        ["2|b", "3|∅", "5|e"]
+    );
+    for (copy, reason) in [
+        (copy, "mem://copy"),
+        ("COPY t TO 'mem://x' STORED AS AZULEJO", "dimensions"),
+        (
+            "COPY t TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'k')",
+            "no column",
+        ),
+        (
+            "COPY t TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'id', tyle 'id')",
+            "tyle",
+        ),
+        (
+            "COPY t TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'id', filters 'zst')",
+            "zst",
+        ),
+        // A null coordinate, and a coordinate twice: found when rows are there already.
+        (
+            "COPY t TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'v')",
+            "",
+        ),
+        (
+            "COPY (SELECT id / 2 AS id, v FROM t) TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'id')",
+            "",
+        ),
+        (
+            "COPY (SELECT id, 100 / (id - 3) AS v FROM t) TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'id')",
+            "ivide",
+        ),
+    ] {
+        let error = refused(&session, copy).await;
+        assert!(error.contains(reason), "{copy}: {error}");
+        // Nothing is left of it.
+        assert!(context.array("mem://x").open().is_err(), "{copy}");
+    }
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM 'mem://copy'").await?,
+        ["5"]
+    );
+    // Other formats stay what they are.
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("t.parquet").display().to_string();
+    assert_eq!(rows(&session, &format!("COPY t TO '{file}'")).await?, ["5"]);
+    assert_eq!(
+        rows(&session, &format!("SELECT count(*) FROM '{file}'")).await?,
+        ["5"]
+    );
+    Ok(())
+}
