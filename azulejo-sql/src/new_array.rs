@@ -132,6 +132,10 @@ impl Options {
         let wrong = |what: &str, text: &str| {
             DataFusionError::Plan(format!("{what}.{name}: {text:?} does not fit {datatype}"))
         };
+        dimension.tile_extent = match &tile {
+            Some(text) => Some(coordinate(datatype, text).ok_or_else(|| wrong("tile", text))?),
+            None => None,
+        };
         dimension.domain = Some(match &domain {
             Some(text) => {
                 let bounds = text.split_once("..").and_then(|(low, high)| {
@@ -142,12 +146,8 @@ impl Options {
                 });
                 bounds.ok_or_else(|| wrong("domain", text))?
             }
-            None => widest(datatype.physical()),
+            None => widest(datatype.physical(), dimension.tile_extent.as_deref()),
         });
-        dimension.tile_extent = match &tile {
-            Some(text) => Some(coordinate(datatype, text).ok_or_else(|| wrong("tile", text))?),
-            None => None,
-        };
         Ok(dimension)
     }
 
@@ -209,17 +209,25 @@ fn coordinate(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
     Some(number)
 }
 
-/// All numbers of a type but the last, which tiles must be able to count beyond.
-fn widest(physical: Physical) -> Range {
+/// All numbers of a type but the last, which tiles must be able to count beyond: of the widest types
+/// as many as whole tiles hold.
+fn widest(physical: Physical, extent: Option<&[u8]>) -> Range {
+    let extent = extent.and_then(<[u8]>::first_chunk);
+    let extent = extent.map_or(1, |bytes| u64::from_le_bytes(*bytes).max(1));
+    // A negative extent is refused with the array.
+    let last = |cells: u64| (cells / extent * extent).max(1) - 1;
     match physical {
         Physical::I8 => Range::of(i8::MIN, i8::MAX - 1),
         Physical::I16 => Range::of(i16::MIN, i16::MAX - 1),
         Physical::I32 => Range::of(i32::MIN, i32::MAX - 1),
-        Physical::I64 => Range::of(i64::MIN + 1, i64::MAX - 1),
+        Physical::I64 => {
+            let low = i64::MIN + 1;
+            Range::of(low, low.wrapping_add_unsigned(last(u64::MAX - 2)))
+        }
         Physical::U8 => Range::of(u8::MIN, u8::MAX - 1),
         Physical::U16 => Range::of(u16::MIN, u16::MAX - 1),
         Physical::U32 => Range::of(u32::MIN, u32::MAX - 1),
-        Physical::U64 => Range::of(u64::MIN, u64::MAX - 1),
+        Physical::U64 => Range::of(u64::MIN, last(u64::MAX)),
         Physical::F32 => Range::of(f32::MIN, f32::MAX),
         Physical::F64 => Range::of(f64::MIN, f64::MAX),
     }

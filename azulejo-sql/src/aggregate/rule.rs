@@ -13,6 +13,7 @@ use datafusion::physical_plan::aggregates::{
     AggregateExec, AggregateInputMode, AggregateOutputMode,
 };
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use std::sync::Arc;
@@ -55,6 +56,13 @@ fn is_plain(aggregate: &AggregateExec) -> bool {
         && aggregate.limit_options().is_none()
 }
 
+/// Whether a node gives the rows that it gets, as they are.
+fn passes_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<CoalescePartitionsExec>()
+        || plan.is::<RepartitionExec>()
+        || plan.is::<CooperativeExec>()
+}
+
 /// What the engine computes instead of an aggregate, if it can.
 fn replacement(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let top = plan.downcast_ref::<AggregateExec>()?;
@@ -65,7 +73,7 @@ fn replacement(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> 
     let mut raw = plan;
     while raw.downcast_ref::<AggregateExec>()?.mode().input_mode() != AggregateInputMode::Raw {
         let mut below = raw.children().into_iter().next()?;
-        while below.is::<CoalescePartitionsExec>() || below.is::<RepartitionExec>() {
+        while passes_rows(below) {
             below = below.children().into_iter().next()?;
         }
         raw = below;
@@ -80,7 +88,7 @@ fn replacement(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> 
     loop {
         if let Some(projection) = below.downcast_ref::<ProjectionExec>() {
             projections.push(projection);
-        } else if !below.is::<CoalescePartitionsExec>() && !below.is::<RepartitionExec>() {
+        } else if !passes_rows(below) {
             break;
         }
         below = below.children().into_iter().next()?;
