@@ -201,7 +201,7 @@ fn the_viewer_opens_at_a_named_snapshot() {
     bench.write("index.html", "<!doctype html>");
     let serving = Serving::start(&bench, "view grid@first --no-browser --site .");
     let page = serving.said["url"].as_str().unwrap();
-    assert!(page.ends_with("%2Fdata%2Fgrid&at=1704067200000"), "{page}");
+    assert!(page.ends_with("%2Fdata%2Fgrid&at=1704153599999"), "{page}");
     bench.fails("view grid@other --no-browser --site .", 3, "other");
 }
 

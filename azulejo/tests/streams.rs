@@ -302,7 +302,9 @@ fn a_stream_asks_for_what_a_reader_asks_for() {
 fn a_stream_waits_without_blocking() {
     for dense in [false, true] {
         for options in reads(dense) {
-            let (array, ..) = distant(dense);
+            let (array, delay, _) = distant(dense);
+            // Long enough that no machine is so busy that all is there before it is asked for.
+            delay.store(50, Ordering::SeqCst);
             let executor = Executor::new();
             let batches = executor
                 .run(collect(array.read_stream(options.clone())))
