@@ -16,8 +16,6 @@ const PACKAGES: [&str; 18] = [
     "dask",
     "distributed",
     "netCDF4",
-    "cfgrib",
-    "eccodes",
     "zarr",
     "rioxarray",
     "matplotlib",

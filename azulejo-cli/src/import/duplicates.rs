@@ -138,7 +138,7 @@ mod tests {
     fn what_stays_are_the_rows_between_those_left_out() {
         let out = LeftOut(vec![3, 10, 11, 14]);
         assert_eq!(out.kept(0, 3), [0..3]);
-        assert_eq!(out.kept(3, 1), []);
+        assert!(out.kept(3, 1).is_empty());
         assert_eq!(out.kept(9, 6), [0..1, 3..5]);
         assert_eq!(out.kept(20, 2), [0..2]);
     }
