@@ -7,7 +7,7 @@ use crate::platform::read_exact_at;
 use crate::storage::refusal::not_found;
 use crate::storage::{ObjectReader, StorePath};
 use bytes::Bytes;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, IoSliceMut, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
         .open(path)
     {
         // Someone has a lease of it, and gives it back if that is waited for.
-        Err(e) if e.kind() == ErrorKind::WouldBlock && fs::metadata(path)?.is_file() => {
+        Err(e) if e.kind() == ErrorKind::WouldBlock && std::fs::metadata(path)?.is_file() => {
             File::open(path)
         }
         opened => opened,
