@@ -47,6 +47,15 @@ struct Current {
     divided: bool,
 }
 
+/// What pieces were divided from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    /// One box of the selection.
+    Box,
+    /// A slab of several.
+    Slab,
+}
+
 /// How far the walk is.
 #[derive(Debug)]
 pub struct Parts {
@@ -198,15 +207,15 @@ impl Parts {
                 self.start = current.first;
             }
             self.multi.push(current.part.clone());
-            let divided = self.divide_multi();
-            self.take_multi(current.first, current.last, divided, estimate)?;
+            let divided = self.divide_next(Pieces::Slab);
+            self.take(Pieces::Slab, current.first, current.last, divided, estimate)?;
         } else {
             if self.single.is_empty() {
                 self.start = self.start.saturating_sub(1);
             }
             self.single.push(current.part.clone());
-            let divided = self.divide_single();
-            self.take_single(current.first, current.last, divided, estimate)?;
+            let divided = self.divide_next(Pieces::Box);
+            self.take(Pieces::Box, current.first, current.last, divided, estimate)?;
         }
         let part = self.current.as_ref().map(|current| &current.part);
         Ok(part.filter(|_| !self.again))
@@ -215,10 +224,10 @@ impl Parts {
     fn advance(&mut self, estimate: &mut impl Estimate) -> Result<()> {
         let (first, last) = (self.current.as_ref()).map_or((0, 0), |c| (c.first, c.last));
         if !self.single.is_empty() {
-            return self.take_single(first, last, true, estimate);
+            return self.take(Pieces::Box, first, last, true, estimate);
         }
         if !self.multi.is_empty() {
-            return self.take_multi(first, last, true, estimate);
+            return self.take(Pieces::Slab, first, last, true, estimate);
         }
         let end = self.box_num();
         if self.start >= end {
@@ -234,8 +243,8 @@ impl Parts {
         let found = next > first;
         if !found && self.walk.tiles.is_some() {
             self.single.push(self.slab(first, first));
-            let divided = self.divide_single();
-            return self.take_single(first, first, divided, estimate);
+            let divided = self.divide_next(Pieces::Box);
+            return self.take(Pieces::Box, first, first, divided, estimate);
         }
         let mut last = if found { next - 1 } else { first };
         let within = self.calibrate(first, &mut last);
@@ -250,21 +259,23 @@ impl Parts {
             return Ok(());
         }
         self.multi.push(self.slab(first, last));
-        let divided = self.divide_multi();
-        self.take_multi(first, last, divided, estimate)
+        let divided = self.divide_next(Pieces::Slab);
+        self.take(Pieces::Slab, first, last, divided, estimate)
     }
 
-    fn take_single(
+    /// Takes the next piece, divided until it fits or is one cell.
+    fn take(
         &mut self,
+        of: Pieces,
         first: u64,
         last: u64,
         mut divided: bool,
         estimate: &mut impl Estimate,
     ) -> Result<()> {
-        while divided && !top_fits(&self.single, estimate)? {
-            divided = self.divide_single();
+        while divided && !top_fits(self.pieces(of), estimate)? {
+            divided = self.divide_next(of);
         }
-        let Some(part) = self.single.pop() else {
+        let Some(part) = self.pieces(of).pop() else {
             return Ok(());
         };
         self.again = !divided;
@@ -272,69 +283,53 @@ impl Parts {
             part,
             first,
             last,
-            divided: false,
+            divided: of == Pieces::Slab,
         });
-        if self.single.is_empty() {
-            self.start += 1;
-        }
-        Ok(())
-    }
-
-    fn take_multi(
-        &mut self,
-        first: u64,
-        last: u64,
-        mut divided: bool,
-        estimate: &mut impl Estimate,
-    ) -> Result<()> {
-        while divided && !top_fits(&self.multi, estimate)? {
-            divided = self.divide_multi();
-        }
-        let Some(part) = self.multi.pop() else {
-            return Ok(());
-        };
-        self.again = !divided;
-        self.current = Some(Current {
-            part,
-            first,
-            last,
-            divided: true,
-        });
-        if self.multi.is_empty() {
-            self.start = last + 1;
-        }
-        Ok(())
-    }
-
-    /// Halves the next piece of a box; whether it could be.
-    fn divide_single(&mut self) -> bool {
-        let halves = self.single.last().and_then(|part| self.halves(part));
-        replace(&mut self.single, halves)
-    }
-
-    /// Divides the next piece of a slab; whether it could be.
-    fn divide_multi(&mut self) -> bool {
-        let halves = self.multi.last().and_then(|part| {
-            if is_box(part) {
-                return self.halves(part);
-            }
-            let dimension = self.walk.cells.iter().copied().find(|d| {
-                let ranges = part.get(*d).map(Vec::as_slice);
-                !matches!(ranges, Some([(low, high)]) if low == high)
-            })?;
-            let ranges = part.get(dimension)?;
-            if let [(low, high)] = ranges.as_slice() {
-                return cut(part, dimension, low + (high - low) / 2);
-            }
-            let (left, right) = ranges.split_at((ranges.len() - 1) / 2 + 1);
-            let with = |ranges: &[Span]| {
-                let mut part = part.clone();
-                *part.get_mut(dimension)? = ranges.to_vec();
-                Some(part)
+        if self.pieces(of).is_empty() {
+            self.start = match of {
+                Pieces::Box => self.start + 1,
+                Pieces::Slab => last + 1,
             };
-            with(left).zip(with(right))
-        });
-        replace(&mut self.multi, halves)
+        }
+        Ok(())
+    }
+
+    fn pieces(&mut self, of: Pieces) -> &mut Vec<Part> {
+        match of {
+            Pieces::Box => &mut self.single,
+            Pieces::Slab => &mut self.multi,
+        }
+    }
+
+    /// Divides the next piece; whether it could be.
+    fn divide_next(&mut self, of: Pieces) -> bool {
+        let halves = match of {
+            Pieces::Box => self.single.last().and_then(|part| self.halves(part)),
+            Pieces::Slab => self.multi.last().and_then(|part| self.portions(part)),
+        };
+        replace(self.pieces(of), halves)
+    }
+
+    /// The two portions of a slab; `None` for a cell.
+    fn portions(&self, part: &Part) -> Option<(Part, Part)> {
+        if is_box(part) {
+            return self.halves(part);
+        }
+        let dimension = self.walk.cells.iter().copied().find(|d| {
+            let ranges = part.get(*d).map(Vec::as_slice);
+            !matches!(ranges, Some([(low, high)]) if low == high)
+        })?;
+        let ranges = part.get(dimension)?;
+        if let [(low, high)] = ranges.as_slice() {
+            return cut(part, dimension, low + (high - low) / 2);
+        }
+        let (left, right) = ranges.split_at((ranges.len() - 1) / 2 + 1);
+        let with = |ranges: &[Span]| {
+            let mut part = part.clone();
+            *part.get_mut(dimension)? = ranges.to_vec();
+            Some(part)
+        };
+        with(left).zip(with(right))
     }
 
     /// The halves of a box; `None` for a cell.

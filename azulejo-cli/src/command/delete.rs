@@ -125,16 +125,11 @@ impl Going {
                     .iter()
                     .any(|a| a.name == **name && a.datatype.is_real())
             };
-            let why = match names.iter().find(real) {
-                Some(name) => format!(
-                    "{name:?} is NaN in them, or they were written before the array had all the attributes in it"
-                ),
-                None => {
-                    "they were written before the array had all the attributes in it".to_owned()
-                }
-            };
+            let nan = names.iter().find(real);
+            let nan = nan.map_or_else(String::new, |name| format!("{name:?} is NaN in them, or "));
             return Some(format!(
-                "{others} {noun} that do not meet the condition would go too: {why}"
+                "{others} {noun} that do not meet the condition would go too: {nan}they were written before the array \
+                 had all the attributes in it"
             ));
         };
         let tests: Vec<String> = nullable
