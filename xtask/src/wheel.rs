@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 18] = [
+const PACKAGES: [&str; 16] = [
     "pytest",
     "pytest-asyncio",
     "cftime",
