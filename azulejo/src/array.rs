@@ -1,5 +1,6 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
+mod again;
 mod boxes;
 mod commit_files;
 mod condition;
@@ -28,8 +29,9 @@ mod tile_object;
 mod time_range;
 pub(crate) mod timeline;
 
+pub(crate) use again::{Attempts, Reopening, holds_all_of};
 pub use azulejo_format::schema::NewArray;
-pub(crate) use commit_files::{Attempts, CommitFiles, finish_replacement};
+pub(crate) use commit_files::{CommitFiles, finish_replacement};
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};

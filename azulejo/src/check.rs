@@ -22,8 +22,9 @@ mod snapshots;
 pub use repair::Repaired;
 pub use report::{CheckOptions, Finding, Fix, Report, Severity};
 
-use crate::array::{ArrayHandle, OpenScope, Snapshot, TimeRange};
+use crate::array::{ArrayHandle, Attempts, OpenScope, Snapshot, TimeRange, list};
 use crate::consolidate::ArrayFolder;
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::Uri;
 
@@ -39,6 +40,26 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
+        let mut attempts = Attempts::new();
+        loop {
+            let before = list(&location)?;
+            let report = self.check_once(context, &location, options)?;
+            let is_error = |finding: &Finding| finding.severity == Severity::Error;
+            // What a vacuum has removed meanwhile is not missing: it is looked at anew.
+            let is_wrong = report.findings.iter().any(is_error);
+            if !is_wrong || before == list(&location)? || !attempts.another() {
+                return Ok(report);
+            }
+        }
+    }
+
+    fn check_once(
+        &self,
+        context: &Context,
+        location: &Location,
+        options: CheckOptions,
+    ) -> Result<Report> {
+        let uri = &self.uri;
         let mut report = Report::default();
         // A wrong key would make every file look damaged.
         let head = OpenScope {
@@ -50,8 +71,8 @@ impl ArrayHandle {
         {
             return Err(error);
         }
-        names::check(context, &location, &mut report)?;
-        let folder = match ArrayFolder::at(context, &location) {
+        names::check(context, location, &mut report)?;
+        let folder = match ArrayFolder::at(context, location) {
             Ok(folder) => folder,
             Err(error @ Error::Corrupt { .. }) => {
                 let path = location.path.join(azulejo_format::path::COMMITS_FOLDER);

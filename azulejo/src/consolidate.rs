@@ -25,9 +25,11 @@ mod commits;
 mod folder;
 mod fragment_metadata;
 mod fragments;
+mod merge;
 mod metadata;
 mod past;
 mod plan;
+mod replace;
 mod tiler;
 mod vacuum;
 

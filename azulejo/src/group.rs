@@ -8,7 +8,7 @@ pub use edit::{GroupEditor, NewMember};
 pub use handle::GroupHandle;
 
 use crate::array::directory::DetailFiles;
-use crate::array::{TimeRange, read_details, read_metadata};
+use crate::array::{Attempts, TimeRange, holds_all_of, read_details, read_metadata};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Uri, Waiting, block_on};
@@ -73,6 +73,8 @@ pub struct Group {
     context: Context,
     uri: Uri,
     location: Location,
+    asked: TimeRange,
+    /// As asked, with an end.
     time_range: TimeRange,
     has_details: bool,
     /// That of the newest details at the time.
@@ -86,75 +88,18 @@ impl Group {
     async fn read_as(
         context: &Context,
         uri: &str,
-        time_range: TimeRange,
+        asked: TimeRange,
         waiting: Waiting,
     ) -> Result<Self> {
         let uri = Uri::parse(uri)?;
-        let time_range = time_range.resolved();
-        if time_range.start > time_range.end {
-            let TimeRange { start, end } = time_range;
-            return Err(Error::InvalidArgument(format!(
-                "a time range from {start} to {end} is empty"
-            )));
-        }
-        let location = crate::manifest::locate(context, &uri)?;
-        let folder = vec![location.path.clone()];
-        let root = waiting.list(&*location.storage, folder).await?;
-        let root = root.into_iter().next().unwrap_or_default();
-        match ObjectType::of(&root) {
-            Some(ObjectType::Group) => {}
-            other => {
-                let what = match other {
-                    Some(_) => "a group; it is an array",
-                    None if root.is_empty() => "a group; there is no such folder, or it is empty",
-                    None => "a group; there is neither __group nor __tiledb_group.tdb",
-                };
-                return Err(Error::NotFound {
-                    uri: uri.to_string(),
-                    what,
-                });
+        let mut attempts = Attempts::new();
+        loop {
+            let listed = ListedGroup::at(context, &uri, asked, waiting).await?;
+            let details = listed.details(context, waiting).await;
+            if !attempts.again(&details) {
+                return Ok(listed.with(context, uri, asked, details?));
             }
         }
-        let has = |folder: &RootFolder| {
-            let mut entries = root.iter();
-            entries.any(|entry| entry.is_dir && entry.name == folder.name())
-        };
-        let folders = [RootFolder::GroupDetails, RootFolder::Metadata];
-        let folders: Vec<RootFolder> = folders.into_iter().filter(has).collect();
-        let paths = folders.iter().map(|f| location.path.join(f.name()));
-        let listed = waiting.list(&*location.storage, paths.collect()).await?;
-        let files = |folder: RootFolder| {
-            let at = folders.iter().position(|listed| *listed == folder);
-            let entries = at.and_then(|at| listed.get(at)).map_or(&[][..], |e| e);
-            DetailFiles::parse(folder, entries)
-        };
-        let details_files = files(RootFolder::GroupDetails);
-        let metadata_files = files(RootFolder::Metadata);
-        let reading = read_details(context, &location, &details_files, time_range, waiting);
-        let mut details = Vec::new();
-        for (path, payload) in reading.await? {
-            let decoded = GroupDetails::decode(&payload);
-            details.push(
-                decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?,
-            );
-        }
-        let details_version = details.last().map(|newest: &GroupDetails| newest.version);
-        let members = merge(details)
-            .into_values()
-            .map(|member| Member::new(member, &location))
-            .collect();
-        let has_details = !details_files.files.is_empty();
-        let context = context.clone();
-        Ok(Self {
-            context,
-            uri,
-            location,
-            time_range,
-            has_details,
-            details_version,
-            members,
-            metadata_files,
-        })
     }
 
     /// The context that it was opened with.
@@ -229,8 +174,113 @@ impl Group {
     }
 
     async fn metadata_as(&self, waiting: Waiting) -> Result<Metadata> {
+        let context = &self.context;
         let (files, time) = (&self.metadata_files, self.time_range);
-        read_metadata(&self.context, &self.location, files, time, waiting).await
+        let mut found = read_metadata(context, &self.location, files, time, waiting).await;
+        let mut attempts = Attempts::new();
+        while attempts.again(&found) {
+            let now = ListedGroup::at(context, &self.uri, self.asked, waiting).await?;
+            if !holds_all_of(self.asked, &now.metadata_files) {
+                break;
+            }
+            let (files, time) = (&now.metadata_files, now.time_range);
+            found = read_metadata(context, &now.location, files, time, waiting).await;
+        }
+        found
+    }
+}
+
+/// A group whose folders were listed.
+struct ListedGroup {
+    location: Location,
+    time_range: TimeRange,
+    details_files: DetailFiles,
+    metadata_files: DetailFiles,
+}
+
+impl ListedGroup {
+    async fn at(context: &Context, uri: &Uri, asked: TimeRange, waiting: Waiting) -> Result<Self> {
+        let time_range = asked.resolved();
+        if time_range.start > time_range.end {
+            let TimeRange { start, end } = time_range;
+            return Err(Error::InvalidArgument(format!(
+                "a time range from {start} to {end} is empty"
+            )));
+        }
+        let location = crate::manifest::locate(context, uri)?;
+        let folder = vec![location.path.clone()];
+        let root = waiting.list(&*location.storage, folder).await?;
+        let root = root.into_iter().next().unwrap_or_default();
+        match ObjectType::of(&root) {
+            Some(ObjectType::Group) => {}
+            other => {
+                let what = match other {
+                    Some(_) => "a group; it is an array",
+                    None if root.is_empty() => "a group; there is no such folder, or it is empty",
+                    None => "a group; there is neither __group nor __tiledb_group.tdb",
+                };
+                return Err(Error::NotFound {
+                    uri: uri.to_string(),
+                    what,
+                });
+            }
+        }
+        let has = |folder: &RootFolder| {
+            let mut entries = root.iter();
+            entries.any(|entry| entry.is_dir && entry.name == folder.name())
+        };
+        let folders = [RootFolder::GroupDetails, RootFolder::Metadata];
+        let folders: Vec<RootFolder> = folders.into_iter().filter(has).collect();
+        let paths = folders.iter().map(|f| location.path.join(f.name()));
+        let listed = waiting.list(&*location.storage, paths.collect()).await?;
+        let files = |folder: RootFolder| {
+            let at = folders.iter().position(|listed| *listed == folder);
+            let entries = at.and_then(|at| listed.get(at)).map_or(&[][..], |e| e);
+            DetailFiles::parse(folder, entries)
+        };
+        let (details_files, metadata_files) =
+            (files(RootFolder::GroupDetails), files(RootFolder::Metadata));
+        Ok(Self {
+            location,
+            time_range,
+            details_files,
+            metadata_files,
+        })
+    }
+
+    /// The details that count, oldest first.
+    async fn details(&self, context: &Context, waiting: Waiting) -> Result<Vec<GroupDetails>> {
+        let (location, files) = (&self.location, &self.details_files);
+        let read = read_details(context, location, files, self.time_range, waiting).await?;
+        let decode = |(path, payload): (String, Vec<u8>)| {
+            let decoded = GroupDetails::decode(&payload);
+            decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))
+        };
+        read.into_iter().map(decode).collect()
+    }
+
+    fn with(
+        self,
+        context: &Context,
+        uri: Uri,
+        asked: TimeRange,
+        details: Vec<GroupDetails>,
+    ) -> Group {
+        let details_version = details.last().map(|newest| newest.version);
+        let members = merge(details).into_values();
+        Group {
+            context: context.clone(),
+            uri,
+            asked,
+            time_range: self.time_range,
+            has_details: !self.details_files.files.is_empty(),
+            details_version,
+            members: members
+                .map(|member| Member::new(member, &self.location))
+                .collect(),
+            metadata_files: self.metadata_files,
+            location: self.location,
+        }
     }
 }
 

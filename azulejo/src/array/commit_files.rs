@@ -5,7 +5,7 @@ use super::objects::decode_at;
 use super::timeline::{Committed, committed};
 use super::{ArrayLock, TimeRange};
 use crate::context::Location;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use azulejo_format::commit::{ConsolidatedCommits, IgnoreList, Replacement, VacuumList};
 use azulejo_format::path::{Suffix, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
@@ -121,38 +121,4 @@ pub(crate) fn finish_replacement(
     storage.put(&path(Suffix::Vacuum), vacuum.encode().into())?;
     storage.delete(&[path(Suffix::Replacement)])?;
     Ok(vacuum)
-}
-
-/// How often something is begun anew where files are gone that a listing has named: consolidations
-/// and vacuums go on beside readers.
-const ATTEMPTS: usize = 5;
-
-/// Counts how often something was begun.
-#[derive(Debug)]
-pub(crate) struct Attempts {
-    left: usize,
-}
-
-impl Attempts {
-    /// Before the first.
-    pub fn new() -> Self {
-        Self { left: ATTEMPTS - 1 }
-    }
-
-    /// The only one.
-    pub fn one() -> Self {
-        Self { left: 0 }
-    }
-
-    /// Whether there is another one, which is then used up.
-    pub fn another(&mut self) -> bool {
-        let is_left = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        is_left
-    }
-
-    /// Whether a file was gone, and there is another attempt to find what is there now.
-    pub fn again<T>(&mut self, result: &Result<T>) -> bool {
-        matches!(result, Err(Error::NotFound { .. })) && self.another()
-    }
 }

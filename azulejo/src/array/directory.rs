@@ -13,7 +13,7 @@ use azulejo_format::path::{
 use azulejo_format::timestamped_name::TimestampedName;
 
 /// The listings that opening an array begins with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listings {
     /// The array's own folder.
     pub root: Vec<Entry>,

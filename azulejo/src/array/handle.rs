@@ -1,6 +1,6 @@
 //! The place of an array: what can be done with it before it is open.
 
-use super::{Array, Snapshot, TimeRange};
+use super::{Array, OpenScope, Snapshot, TimeRange};
 use crate::context::Context;
 use crate::error::Result;
 use crate::snapshots;
@@ -108,7 +108,8 @@ impl ArrayHandle {
 
     async fn open_exactly(&self, uri: &str, time: TimeRange, waiting: Waiting) -> Result<Array> {
         let (uri, time) = (Uri::parse(uri)?, time.not_empty()?);
-        Snapshot::open_array(&self.context, &uri, time, waiting).await
+        let scope = OpenScope::default();
+        Snapshot::open_array(&self.context, &uri, time, &scope, waiting).await
     }
 
     /// The array's schemas, key-values and commits as they are now. Its fragments are not looked

@@ -1,7 +1,8 @@
 //! What those who change an array need to know of it: its latest schema, and which fragments and
 //! deletes are committed. Fragments are not looked at.
 
-use super::commit_files::{Attempts, CommitFiles};
+use super::again::Attempts;
+use super::commit_files::CommitFiles;
 use super::directory::{Directory, Listings};
 use super::objects::{decode_at, read_objects};
 use super::open::no_array;
@@ -146,26 +147,27 @@ impl Head {
     /// Reads all commits.
     pub fn commits(&self, context: &Context) -> Result<Commits> {
         let mut attempts = Attempts::new();
-        loop {
-            let commits = self.commits_now(context);
-            if !attempts.again(&commits) {
-                return commits;
-            }
+        let mut commits = self.commits_beside(context, self.root.get());
+        while attempts.again(&commits) {
+            commits = self.commits_beside(context, None);
         }
+        commits
     }
 
-    fn commits_now(&self, context: &Context) -> Result<Commits> {
+    /// All commits, of an array whose own folder was listed already or is listed with them.
+    fn commits_beside(&self, context: &Context, root: Option<&Vec<Entry>>) -> Result<Commits> {
         let location = &self.location;
         let mut paths = vec![location.path.join(RootFolder::Commits.name())];
-        if self.root.get().is_none() {
+        if root.is_none() {
             paths.push(location.path.clone());
         }
         let mut listed = location.storage.list_all(&paths)?.into_iter();
         let commits = listed.next().unwrap_or_default();
-        let root = self
-            .root
-            .get_or_init(|| listed.next().unwrap_or_default())
-            .clone();
+        let root = match root {
+            Some(root) => root.clone(),
+            None => listed.next().unwrap_or_default(),
+        };
+        let _ = self.root.set(root.clone());
         let directory = Directory::parse(&Listings {
             root,
             commits,

@@ -1,7 +1,8 @@
 //! Opening an array: listings, then schemas and commits, each as one batch of IO. The fragments'
 //! footers are another step.
 
-use super::commit_files::{Attempts, CommitFiles};
+use super::again::{Attempts, SCHEMA_OF_A_FRAGMENT};
+use super::commit_files::CommitFiles;
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::timeline::{
@@ -54,7 +55,7 @@ impl Schemas {
     pub(super) fn named(&self, name: &str) -> Result<Arc<ArraySchema>, DecodeError> {
         self.all.get(name).cloned().ok_or_else(|| {
             DecodeError::invalid(
-                "fragment schema name",
+                SCHEMA_OF_A_FRAGMENT,
                 0,
                 format!("the array has no schema {name:?}"),
             )

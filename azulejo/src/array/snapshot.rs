@@ -1,6 +1,6 @@
 //! What an array is at a time, short of its fragments.
 
-use super::commit_files::Attempts;
+use super::again::{Attempts, holds_all_of, is_outlived_by};
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
@@ -182,20 +182,33 @@ impl Snapshot {
         self.array()
     }
 
-    /// Opens it again as it is now, if it was opened as it was then: for a reader that has found
-    /// files gone. `None` for an array of another time, or of chosen fragments.
-    pub(crate) async fn reopened(&self, waiting: Waiting) -> Option<Result<Array>> {
-        let SnapshotInner {
-            context,
-            uri,
-            asked,
-            scope,
-            ..
-        } = &*self.inner;
-        if asked.end != u64::MAX || *scope != OpenScope::default() {
+    /// Opens it again as it is now, with the schema that it has, if it was opened as it was then:
+    /// for a reader that has found files gone. `None` for an array of another time, of chosen
+    /// fragments, or whose attributes were dropped or changed since.
+    pub(super) async fn reopened(&self, waiting: Waiting) -> Option<Result<Array>> {
+        let inner = &*self.inner;
+        let (context, uri, asked) = (&inner.context, &inner.uri, inner.asked);
+        let mut scope = OpenScope::default();
+        if asked.end != u64::MAX || inner.scope != scope {
             return None;
         }
-        Some(Self::open_array(context, uri, *asked, waiting).await)
+        let now = match Self::open_array(context, uri, asked, &scope, waiting).await {
+            Ok(now) => now,
+            Err(error) => return Some(Err(error)),
+        };
+        if now.schema_name() == self.schema_name() {
+            return Some(Ok(now));
+        }
+        scope.schema = Some(self.schema_name().to_owned());
+        let then = Self::open_array(context, uri, asked, &scope, waiting).await;
+        let is_readable = |array: &Array| {
+            let all = &array.snapshot.inner.schemas.all;
+            is_outlived_by(self.schema_name(), self.schema(), all)
+        };
+        match then {
+            Ok(then) if !is_readable(&then) => None,
+            then => Some(then),
+        }
     }
 
     /// Opens an array with its fragments. Where a vacuum was faster, it is opened again: as it is
@@ -204,12 +217,12 @@ impl Snapshot {
         context: &Context,
         uri: &Uri,
         asked: TimeRange,
+        scope: &OpenScope,
         waiting: Waiting,
     ) -> Result<Array> {
-        let scope = OpenScope::default();
         let mut attempts = Attempts::new();
         loop {
-            let snapshot = Self::open_as(context, uri, asked, &scope, waiting).await?;
+            let snapshot = Self::open_as(context, uri, asked, scope, waiting).await?;
             let once = match asked.end {
                 u64::MAX => Attempts::one(),
                 _ => Attempts::new(),
@@ -334,9 +347,23 @@ impl Snapshot {
         if let Some(metadata) = self.inner.metadata.get() {
             return Ok(metadata);
         }
-        let files = &self.inner.metadata_files;
-        let (context, time) = (self.context(), self.time_range());
-        let metadata = read_metadata(context, self.location(), files, time, waiting).await?;
+        let (inner, context) = (&*self.inner, self.context());
+        let files = &inner.metadata_files;
+        let time = inner.time_range;
+        let mut found = read_metadata(context, self.location(), files, time, waiting).await;
+        let mut attempts = Attempts::new();
+        while attempts.again(&found) {
+            let (uri, asked, scope) = (&inner.uri, inner.asked, &inner.scope);
+            let now = open::open(context, uri, asked, scope, waiting).await?;
+            // Another array has taken its place, or a merge goes beyond the time.
+            let is_same = now.schemas.all.contains_key(self.schema_name());
+            if !is_same || !holds_all_of(asked, &now.metadata_files) {
+                break;
+            }
+            let files = &now.metadata_files;
+            found = read_metadata(context, &now.location, files, now.time, waiting).await;
+        }
+        let metadata = found?;
         Ok(self.inner.metadata.get_or_init(|| metadata))
     }
 

@@ -101,6 +101,13 @@ pub(super) struct Chosen {
     pub schema: String,
 }
 
+impl Chosen {
+    /// Whether cells keep their own time, so that fragments between chosen ones do not matter.
+    pub fn are_timed(schema: &ArraySchema) -> bool {
+        !schema.is_dense() && schema.version.may_count_in_part()
+    }
+}
+
 /// What choosing knows of an array.
 pub(super) struct Candidates<'a> {
     array: &'a Array,
@@ -134,7 +141,7 @@ impl<'a> Candidates<'a> {
             .iter()
             .find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
         let latest = latest.map(|(name, _)| name.clone()).unwrap_or_default();
-        let timed = !array.schema().is_dense() && array.schema().version.may_count_in_part();
+        let timed = Chosen::are_timed(array.schema());
         Ok(Self {
             array,
             members,

@@ -1,32 +1,18 @@
-//! Many fragments into one: a read in global order, then a write.
-//!
-//! Cells of sparse arrays keep the time that they were written and deleted at, so that a reader of
-//! any time still finds what was there then. The result takes the place of the fragments in three
-//! steps: its files are written, it is committed, and a vacuum file says which fragments it
-//! replaces. In between both count, which changes nothing where duplicates are not allowed: the
-//! cells are equal. Where they are allowed, a [`Replacement`] holds the result back until all of it
-//! is committed.
+//! Consolidating fragments: rounds of choosing, merging and replacing.
 
 use super::ArrayFolder;
-use super::choose::{Candidates, Choice, Chosen};
-use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
+use super::choose::{Candidates, Choice};
+use super::merge::Round;
+use super::replace::{Replaced, name_of};
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
-    finish_replacement,
+    ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
 };
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::read::{FillCell, Reader};
 use crate::snapshots;
-use crate::space::tile_grid::TileGrid;
-use crate::space::{DimSelection, Subarray};
 use crate::storage::Uri;
-use crate::write::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
-use azulejo_format::commit::{Replacement, VacuumList};
-use azulejo_format::path::{Suffix, fragment_path, fragment_version, suffixed_commit_path};
-use azulejo_format::timestamped_name::{NameStyle, TimestampedName};
-use azulejo_format::{FormatVersion, NdRectangle, Range};
+use crate::write::WrittenFragment;
 use std::collections::{BTreeSet, HashSet};
 
 /// How to consolidate fragments.
@@ -142,27 +128,6 @@ enum Step {
     Overtaken,
 }
 
-/// What the read and the write of a round have in common.
-pub(super) struct Round<'a> {
-    pub context: &'a Context,
-    pub array: &'a Array,
-    /// The array that the fragments are for.
-    pub location: &'a Location,
-    pub options: &'a FragmentOptions,
-    pub version: FormatVersion,
-    pub schema_name: &'a str,
-    pub timestamps: bool,
-    pub delete_metadata: bool,
-    pub operation: &'a Operation,
-}
-
-/// Fragments written and not yet committed.
-#[derive(Default)]
-pub(super) struct Written {
-    pub fragments: Vec<WrittenFragment>,
-    pub cells: u64,
-}
-
 impl ArrayHandle {
     /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to
     /// do.
@@ -262,16 +227,11 @@ fn round(
     let Some(chosen) = chosen else {
         return Ok(Step::Nothing);
     };
-    let old: Vec<&TimestampedName> = chosen
-        .fragments
-        .iter()
-        .filter_map(|i| Some(whole.fragments().get(*i)?.timestamped_name()))
-        .collect();
-    let names: HashSet<String> = chosen
-        .fragments
-        .iter()
-        .filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned()))
-        .collect();
+    let chosen_fragments = || {
+        let chosen = chosen.fragments.iter();
+        chosen.filter_map(|i| whole.fragments().get(*i))
+    };
+    let names: HashSet<String> = chosen_fragments().map(|f| f.name().to_owned()).collect();
     let name = name_of(&whole, &chosen, version);
     let scope = OpenScope {
         fragments: Some(names.clone()),
@@ -321,7 +281,7 @@ fn round(
         written => written?,
     };
     let merged = Merged {
-        old: old.iter().map(ToString::to_string).collect(),
+        old: chosen_fragments().map(|f| f.name().to_owned()).collect(),
         new: written
             .fragments
             .iter()
@@ -343,363 +303,15 @@ fn round(
         }
         return Ok(Step::Done(merged));
     }
-    Ok(if commit(&array, &old, written)? {
-        Step::Done(merged)
-    } else {
-        Step::Overtaken
-    })
-}
-
-/// The name of the result: its time is that of the fragments together, its place among names of the
-/// same time just behind theirs.
-fn name_of(array: &Array, chosen: &Chosen, version: FormatVersion) -> TimestampedName {
-    let names = || {
-        chosen
-            .fragments
-            .iter()
-            .filter_map(|i| Some(array.fragments().get(*i)?.timestamped_name()))
-    };
-    let start = names().map(|name| name.t_start).min().unwrap_or(0);
-    let end = names().map(|name| name.t_end).max().unwrap_or(0);
-    let mut name = TimestampedName::versioned(start, end, version.number());
-    let rivals = array.fragments().iter().any(|fragment| {
-        let other = fragment.timestamped_name();
-        (other.t_start, other.t_end) == (start, end)
-    });
-    if let (true, Some(last)) = (rivals, names().next_back()) {
-        // Behind the last of them, before any other: a little more than its identifier.
-        let digits = (last.style == NameStyle::Versioned && last.uuid.len() == 32)
-            .then(|| u128::from_str_radix(&last.uuid, 16).ok())
-            .flatten();
-        let fresh = u128::from_str_radix(name.uuid.get(24..).unwrap_or("1"), 16).unwrap_or(1) | 1;
-        if let Some(more) = digits.and_then(|digits| digits.checked_add(fresh)) {
-            name.uuid = format!("{more:032x}");
-        }
-    }
-    name
-}
-
-impl Round<'_> {
-    fn spec(&self, name: TimestampedName, dense_domain: Option<NdRectangle>) -> FragmentSpec {
-        FragmentSpec {
-            location: self.location.clone(),
-            schema: self.array.schema().clone(),
-            schema_name: self.schema_name.to_owned(),
-            name,
-            dense_domain,
-            timestamps: self.timestamps,
-            delete_metadata: self.delete_metadata,
-            // In the order of the array's deletes, whose indices the cells hold.
-            processed_conditions: match self.version.has_deletes() {
-                true => self
-                    .array
-                    .deletes()
-                    .iter()
-                    .map(|delete| delete.name.clone())
-                    .collect(),
-                false => Vec::new(),
-            },
-        }
-    }
-
-    /// Memory of the read; the rest is for the batch in work and the tiles on their way to storage.
-    fn read_budget(&self) -> u64 {
-        (self.options.memory_budget / 2).max(1)
-    }
-
-    fn push_limit(&self) -> usize {
-        usize::try_from(self.options.memory_budget / 8).unwrap_or(usize::MAX)
-    }
-
-    pub fn sparse(&self, name: &TimestampedName) -> Result<Written> {
-        let mut written = Written::default();
-        let result = self.copy_sparse(name, &mut written);
-        written.or_discard(result)
-    }
-
-    fn copy_sparse(&self, name: &TimestampedName, written: &mut Written) -> Result<()> {
-        let mut sink = FragmentSink::new(self.context, self.spec(name.clone(), None))?;
-        let fields = sink.fields().to_vec();
-        let reader = Reader::stored(self.array, &fields, &Subarray::all(), self.read_budget())?;
-        let capacity = usize::try_from(self.array.schema().capacity).unwrap_or(usize::MAX);
-        let mut tiler = Tiler::new(Shapes::Capacity(capacity), self.push_limit());
-        let limit = self.options.max_fragment_size;
-        let mut pushed = 0u64;
-        let mut push = |tiles: &[TileView<'_>], bytes: u64| -> Result<()> {
-            let mut rest = tiles;
-            while !rest.is_empty() {
-                let ratio = if pushed == 0 {
-                    1.0
-                } else {
-                    sink.stored_size() as f64 / pushed as f64
-                };
-                let share = bytes * rest.len() as u64 / tiles.len().max(1) as u64;
-                let done = push_within(&mut sink, rest, share, limit, ratio)?;
-                let (gone, left) = rest.split_at(done);
-                pushed += share * gone.len() as u64 / rest.len().max(1) as u64;
-                written.cells += gone.iter().map(|tile| tile.cell_num).sum::<u64>();
-                if !left.is_empty() {
-                    let next =
-                        FragmentSink::new(self.context, self.spec(self.next_name(name), None))?;
-                    let full = std::mem::replace(&mut sink, next);
-                    pushed = 0;
-                    written.fragments.push(full.finish()?);
-                }
-                rest = left;
-            }
-            Ok(())
-        };
-        let total = self
-            .array
-            .fragments()
-            .iter()
-            .map(|f| f.cell_num())
-            .fold(0, u64::saturating_add);
-        let mut read = 0u64;
-        for batch in reader {
-            let batch = batch?;
-            tiler.add(&batch, &mut push)?;
-            read = read.saturating_add(batch.cell_num as u64);
-            self.context.report("cells", read, total.max(read));
-            self.operation.check()?;
-        }
-        tiler.finish(&mut push)?;
-        if sink.tile_num() > 0 {
-            written.fragments.push(sink.finish()?);
-        }
-        self.operation.check()
-    }
-
-    /// The name of another part of a split result.
-    fn next_name(&self, name: &TimestampedName) -> TimestampedName {
-        TimestampedName::versioned(name.t_start, name.t_end, self.version.number())
-    }
-
-    pub fn dense(&self, name: &TimestampedName, bounds: &NdRectangle) -> Result<Written> {
-        let mut written = Written::default();
-        let result = self.copy_dense(name, bounds, &mut written);
-        written.or_discard(result)
-    }
-
-    fn copy_dense(
-        &self,
-        name: &TimestampedName,
-        bounds: &NdRectangle,
-        written: &mut Written,
-    ) -> Result<()> {
-        let schema = self.array.schema();
-        let grid = TileGrid::new(schema)?;
-        let outside = || Error::Internal("the box around the fragments leaves the domain".into());
-        let offsets = grid.offsets_of(bounds).ok_or_else(outside)?;
-        let fills: Vec<FillCell> = schema.attributes.iter().map(FillCell::of).collect();
-        let cells_of = |part: &[(u64, u64)]| {
-            part.iter().fold(1u64, |cells, (low, high)| {
-                cells.saturating_mul((high - low).saturating_add(1))
-            })
-        };
-        let total = cells_of(&offsets);
-        let mut done = 0u64;
-        for part in self.dense_parts(&grid, &offsets)? {
-            let read = self.readable(&grid, &part).ok_or_else(outside)?;
-            let coordinates = |offsets: &[(u64, u64)]| -> Vec<Range> {
-                let axes = grid.axes().iter().zip(offsets);
-                axes.map(|(axis, (low, high))| {
-                    Range::new(axis.coordinate(*low), axis.coordinate(*high))
-                })
-                .collect()
-            };
-            let part_name = if written.fragments.is_empty() {
-                name.clone()
-            } else {
-                self.next_name(name)
-            };
-            let domain = NdRectangle {
-                ranges: coordinates(&part),
-            };
-            let mut sink = FragmentSink::new(self.context, self.spec(part_name, Some(domain)))?;
-            let fields = sink.fields().to_vec();
-            let selections = coordinates(&read)
-                .into_iter()
-                .map(|range| DimSelection::Ranges(vec![range]));
-            let subarray = Subarray::Box(selections.collect());
-            let reader = Reader::stored(self.array, &fields, &subarray, self.read_budget())?;
-            let shapes =
-                Shapes::Space(Box::new(SpaceTiles::new(grid.clone(), read, fills.clone())));
-            let mut tiler = Tiler::new(shapes, self.push_limit());
-            let mut push = |tiles: &[TileView<'_>], _: u64| {
-                written.cells += tiles.iter().map(|tile| tile.cell_num).sum::<u64>();
-                sink.push(tiles)
-            };
-            for batch in reader {
-                let batch = batch?;
-                tiler.add(&batch, &mut push)?;
-                done = done.saturating_add(batch.cell_num as u64);
-                self.context.report("cells", done, total.max(done));
-                self.operation.check()?;
-            }
-            tiler.finish(&mut push)?;
-            written.fragments.push(sink.finish()?);
-        }
-        self.operation.check()
-    }
-
-    /// The box expanded to whole tiles, as far as cells can be read.
-    fn readable(&self, grid: &TileGrid, part: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
-        let current = self.array.current_domain();
-        let mut read = Vec::with_capacity(part.len());
-        for (d, (axis, (low, high))) in grid.axes().iter().zip(part).enumerate() {
-            let mut low = axis.tile_start(axis.tile_of(*low))?;
-            let mut high = axis.tile_end(axis.tile_of(*high))?;
-            if let Some(range) = current.and_then(|current| current.ranges.get(d)) {
-                let (first, last) = axis.offsets_of(range)?;
-                (low, high) = (low.max(first), high.min(last));
-            }
-            read.push((low, high));
-        }
-        Some(read)
-    }
-
-    /// The boxes of the fragments that the result is split into: whole rows of tiles along the
-    /// slowest dimension.
-    fn dense_parts(&self, grid: &TileGrid, offsets: &[(u64, u64)]) -> Result<Vec<Vec<(u64, u64)>>> {
-        let (Some(limit), Some(&slowest)) =
-            (self.options.max_fragment_size, grid.tile_order().first())
-        else {
-            return Ok(vec![offsets.to_vec()]);
-        };
-        let (Some(axis), Some(&(low, high))) = (grid.axes().get(slowest), offsets.get(slowest))
-        else {
-            return Ok(vec![offsets.to_vec()]);
-        };
-        let info = self.array.fragment_info();
-        let size = info
-            .fragments()
-            .map(|fragment| fragment.size())
-            .sum::<Result<u64>>()?;
-        let (first, last) = (axis.tile_of(low), axis.tile_of(high));
-        let rows = (last - first).saturating_add(1);
-        // No more than the fragments take now, so not more than this a row.
-        let row_size = (size / rows).max(1);
-        let step = (limit / row_size).max(1);
-        let mut parts = Vec::new();
-        let mut row = first;
-        while row <= last {
-            let end = row.saturating_add(step - 1).min(last);
-            let from = axis.tile_start(row).unwrap_or(low).max(low);
-            let to = axis.tile_end(end).unwrap_or(high).min(high);
-            let mut part = offsets.to_vec();
-            if let Some(range) = part.get_mut(slowest) {
-                *range = (from, to);
-            }
-            parts.push(part);
-            let Some(next) = end.checked_add(1) else {
-                break;
-            };
-            row = next;
-        }
-        Ok(parts)
-    }
-}
-
-impl Written {
-    /// Makes the fragments count.
-    pub fn commit(self) -> Result<()> {
-        for fragment in self.fragments {
-            fragment.commit()?;
-        }
-        Ok(())
-    }
-
-    /// The fragments, or nothing of them if something went wrong.
-    fn or_discard(self, result: Result<()>) -> Result<Self> {
-        match result {
-            Ok(()) => Ok(self),
-            Err(error) => {
-                for fragment in self.fragments {
-                    // The first error is the one to tell; what stays is a folder that nobody
-                    // counts.
-                    let _ = fragment.discard();
-                }
-                Err(error)
-            }
-        }
-    }
-}
-
-/// Makes the new fragments count in the place of the old ones; `false`, and nothing is left of the
-/// new ones, if another process has replaced some of the old ones meanwhile.
-fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<bool> {
-    let location = array.location();
-    // Another process may have consolidated or vacuumed the same fragments meanwhile. None can
-    // between the look and the commit.
-    let lock = ArrayLock::wait(location)?;
-    let now = ArrayFolder::at(array.context(), location)?;
-    let counting = now.fragment_names()?;
-    let gone: HashSet<String> = now
-        .lists_in_force()?
-        .into_iter()
-        .flat_map(|(_, names)| names)
-        .collect();
-    if old
-        .iter()
-        .map(ToString::to_string)
-        .any(|name| !counting.contains(&name) || gone.contains(&name))
-        || !lock.is_held()
-    {
-        for fragment in written.fragments {
-            fragment.discard()?;
-        }
-        return Ok(false);
-    }
-    let Some(first) = written
-        .fragments
-        .first()
-        .map(|fragment| fragment.name().clone())
-    else {
-        return Ok(true);
-    };
-    let version = fragment_version(&first)
-        .map_err(|e| Error::decode(location.path.join(&first.to_string()).to_string(), e))?;
-    let mut paths = Vec::with_capacity(old.len());
-    for name in old {
-        let of = fragment_version(name).map_err(|e| Error::decode(name.to_string(), e))?;
-        let path = fragment_path(name, of);
-        paths.push(match version.has_relative_vacuum_names() {
-            true => format!("/{path}"),
-            false => location.path.join(&path).to_string(),
-        });
-    }
-    let held_back = array.schema().allows_dups && version.has_subdirectories();
-    let replacement = Replacement {
-        new: written
-            .fragments
-            .iter()
-            .map(|fragment| fragment.name().to_string())
+    let replaced = Replaced {
+        whole: &whole,
+        old: chosen_fragments()
+            .map(|fragment| fragment.timestamped_name())
             .collect(),
-        old: paths,
+        bounds: &chosen.bounds,
     };
-    if held_back {
-        let path = suffixed_commit_path(&first, Suffix::Replacement);
-        location
-            .storage
-            .put(&location.path.join(&path), replacement.encode().into())?;
-    }
-    for fragment in written.fragments {
-        fragment.commit()?;
-    }
-    if held_back {
-        finish_replacement(location, &first, &replacement)?;
-        return Ok(true);
-    }
-    let vacuum = VacuumList {
-        uris: replacement.old,
-    };
-    let path = match version.has_subdirectories() {
-        true => suffixed_commit_path(&first, Suffix::Vacuum),
-        false => format!("{first}{}", Suffix::Vacuum.text()),
-    };
-    location
-        .storage
-        .put(&location.path.join(&path), vacuum.encode().into())?;
-    Ok(true)
+    Ok(match replaced.by(written)? {
+        true => Step::Done(merged),
+        false => Step::Overtaken,
+    })
 }

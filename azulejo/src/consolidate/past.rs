@@ -4,7 +4,7 @@
 //! moment before it reads as it did.
 
 use super::FragmentOptions;
-use super::fragments::{Round, Written};
+use super::merge::{Round, Written};
 use super::plan::around;
 use crate::array::{
     Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, put_tile_if_there,

@@ -314,7 +314,7 @@ fn fragments(folder: &ArrayFolder, shown: &[NamedSnapshot]) -> Result<Steps> {
             continue;
         }
         done.extend(left);
-        vacuum_files.push(entry);
+        vacuum_files.push((entry, names));
     }
     let (mut commits, mut ignored, mut metadata_files, mut folders) =
         (vec![], vec![], vec![], vec![]);
@@ -356,20 +356,26 @@ fn fragments(folder: &ArrayFolder, shown: &[NamedSnapshot]) -> Result<Steps> {
     steps.result.folders.clone_from(&folders);
     steps.steps.push(folders);
     // The oldest first: a file explains why the fragment that a later one names is gone.
-    vacuum_files.sort_by(|a, b| {
+    vacuum_files.sort_by(|(a, _), (b, _)| {
         a.name
             .t_end
             .cmp(&b.name.t_end)
             .then(b.name.t_start.cmp(&a.name.t_start))
     });
-    let is_vacuum_file = |entry: &&NamedEntry| entry.path.ends_with(Suffix::Vacuum.text());
-    steps.files(
-        vacuum_files
-            .into_iter()
-            .filter(is_vacuum_file)
-            .map(|entry| folder.path(&entry.path))
-            .collect(),
-    );
+    // What is deleted in one step goes in any order.
+    let (mut together, mut stems) = (Vec::new(), HashSet::new());
+    for (entry, names) in vacuum_files {
+        if !entry.path.ends_with(Suffix::Vacuum.text()) {
+            continue;
+        }
+        if names.iter().any(|name| stems.contains(name.as_str())) {
+            steps.files(std::mem::take(&mut together));
+            stems.clear();
+        }
+        together.push(folder.path(&entry.path));
+        stems.insert(stem(entry.file_name()));
+    }
+    steps.files(together);
     Ok(steps)
 }
 

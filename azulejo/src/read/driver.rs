@@ -13,7 +13,7 @@ use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
-use crate::array::{Array, Attempts};
+use crate::array::{Array, Reopening};
 use crate::cancel::{CancelHandle, Operation};
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
 use crate::condition::Meaning;
@@ -129,8 +129,7 @@ impl ArrayReader {
 /// given out.
 #[derive(Debug)]
 struct Beginning {
-    array: Array,
-    attempts: Attempts,
+    opened: Reopening,
     /// The first one's: whoever can cancel it can cancel those that take its place.
     operation: Option<Operation>,
     few_batches: bool,
@@ -139,8 +138,7 @@ struct Beginning {
 impl Beginning {
     fn of(array: &Array) -> Self {
         Self {
-            array: array.clone(),
-            attempts: Attempts::new(),
+            opened: Reopening::of(array),
             operation: None,
             few_batches: false,
         }
@@ -149,11 +147,11 @@ impl Beginning {
     /// The read, planned.
     async fn reader(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
         loop {
-            let error = match ArrayReader::new(&self.array, options, waiting).await {
+            let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
                 Ok(reader) => return Ok(self.began(reader)),
                 Err(error) => error,
             };
-            if !self.opens_again(&error, waiting).await {
+            if !self.opened.again(&error, waiting).await {
                 return Err(error);
             }
         }
@@ -179,26 +177,12 @@ impl Beginning {
         waiting: Waiting,
     ) -> Option<ArrayReader> {
         let cancelled = |operation: &Operation| operation.check().is_err();
-        if self.operation.as_ref().is_some_and(cancelled) || !self.opens_again(error, waiting).await
+        if self.operation.as_ref().is_some_and(cancelled)
+            || !self.opened.again(error, waiting).await
         {
             return None;
         }
         self.reader(options, waiting).await.ok()
-    }
-
-    /// Whether something was gone, and the array could be opened again as it is now. What is bound
-    /// to its schema must fit still.
-    async fn opens_again(&mut self, error: &Error, waiting: Waiting) -> bool {
-        if !matches!(error, Error::NotFound { .. }) || !self.attempts.another() {
-            return false;
-        }
-        match self.array.reopened(waiting).await {
-            Some(Ok(array)) if array.schema_name() == self.array.schema_name() => {
-                self.array = array;
-                true
-            }
-            _ => false,
-        }
     }
 }
 
@@ -446,9 +430,17 @@ impl Array {
     /// Those of [`Subarray::bind`], and of reading metadata.
     pub fn split(&self, subarray: &Subarray, parts: usize) -> Result<Vec<Subarray>> {
         let selection = subarray.bind(self.schema())?;
-        let fetcher = Fetcher::new(self, FetchStrategy::of(self), Waiting::Blocks, 0);
-        block_on(fetcher.metadata(&split::needs(self, &selection, parts)))?;
-        split::divide(self, selection, parts)
+        let mut opened = Reopening::of(self);
+        loop {
+            let array = opened.array();
+            let fetcher = Fetcher::new(array, FetchStrategy::of(array), Waiting::Blocks, 0);
+            let needs = split::needs(array, &selection, parts);
+            match block_on(fetcher.metadata(&needs)) {
+                Ok(()) => return split::divide(array, selection, parts),
+                Err(error) if block_on(opened.again(&error, Waiting::Blocks)) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

@@ -135,7 +135,23 @@ pub fn read(
     folder: &str,
     kind: Kind,
 ) -> Result<Blocks, Result<azulejo::Error, String>> {
-    let array = context.array(&kind.uri(folder)).open().map_err(Ok)?;
+    let handle = context.array(&kind.uri(folder));
+    loop {
+        let array = handle.open().map_err(Ok)?;
+        match read_opened(&array, kind) {
+            // What was merged and vacuumed meanwhile lacks an attribute that it was opened with:
+            // whoever wants to read has to look again what there is.
+            Err(Ok(azulejo::Error::NotFound { .. }))
+                if handle.open().map_err(Ok)?.schema_name() != array.schema_name() => {}
+            found => return found,
+        }
+    }
+}
+
+fn read_opened(
+    array: &azulejo::Array,
+    kind: Kind,
+) -> Result<Blocks, Result<azulejo::Error, String>> {
     let mut options = ReadOptions::new();
     if kind == Kind::Dense {
         let last = CELLS * BLOCKS * WORKERS - 1;

@@ -2,7 +2,7 @@
 
 use super::tile_facts::{sections, tile_facts};
 use super::{Aggregate, AggregateValue, Aggregator};
-use crate::array::{Array, Fragment};
+use crate::array::{Array, Fragment, Reopening};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -28,8 +28,27 @@ fn aggregate(
     block_on(aggregate_as(array, options, aggregates, Waiting::Blocks))
 }
 
-/// As [`aggregate`], by whoever waits.
+/// As [`aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
 async fn aggregate_as(
+    array: &Array,
+    options: ReadOptions,
+    aggregates: &[Aggregate],
+    waiting: Waiting,
+) -> Result<Vec<AggregateValue>> {
+    let mut opened = Reopening::of(array);
+    loop {
+        let options = options.clone();
+        let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
+            Ok(values) => return Ok(values),
+            Err(error) => error,
+        };
+        if !opened.again(&error, waiting).await {
+            return Err(error);
+        }
+    }
+}
+
+async fn aggregate_once(
     array: &Array,
     options: ReadOptions,
     aggregates: &[Aggregate],

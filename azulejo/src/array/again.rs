@@ -1,0 +1,130 @@
+//! Beginning again: what readers do where files are gone that a listing has named, because
+//! consolidations and vacuums go on beside them.
+//!
+//! There is one rule. Whoever has listed folders and reads what they name counts [`Attempts`], and
+//! lists again when something is not there any more: opening, commits, key-values, members of
+//! groups. Whoever reads what an array was opened with, as long as nothing was given out, opens it
+//! again ([`Reopening`]): cells, aggregates, divisions. Where a time was asked for, what is there
+//! now must hold all that counted then; else the error that names the file is the answer.
+
+use super::directory::DetailFiles;
+use super::{Array, TimeRange};
+use crate::error::{Error, Result};
+use crate::storage::Waiting;
+use azulejo_format::timestamped_name::TimestampedName;
+use azulejo_format::{ArraySchema, DecodeError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often something is begun.
+const ATTEMPTS: usize = 5;
+
+/// What an error is about where a fragment names a schema that was not listed.
+pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
+
+/// Counts how often something was begun.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    left: usize,
+}
+
+impl Attempts {
+    /// Before the first.
+    pub fn new() -> Self {
+        Self { left: ATTEMPTS - 1 }
+    }
+
+    /// The only one.
+    pub fn one() -> Self {
+        Self { left: 0 }
+    }
+
+    /// Whether there is another one, which is then used up.
+    pub fn another(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_left
+    }
+
+    /// Whether a listing was overtaken, and there is another attempt to find what is there now.
+    pub fn again<T>(&mut self, result: &Result<T>) -> bool {
+        matches!(result, Err(error) if is_overtaken(error)) && self.another()
+    }
+}
+
+/// Whether a file was gone, or a fragment names a schema that came after schemas were listed and
+/// before commits were.
+fn is_overtaken(error: &Error) -> bool {
+    match error {
+        Error::NotFound { .. } => true,
+        Error::Corrupt { source, .. } => {
+            matches!(source, DecodeError::Invalid { what, .. } if *what == SCHEMA_OF_A_FRAGMENT)
+        }
+        _ => false,
+    }
+}
+
+/// An array that is read, opened again where files are gone that it had when it was opened.
+#[derive(Debug)]
+pub(crate) struct Reopening {
+    first: Array,
+    array: Array,
+    attempts: Attempts,
+}
+
+impl Reopening {
+    pub fn of(array: &Array) -> Self {
+        Self {
+            first: array.clone(),
+            array: array.clone(),
+            attempts: Attempts::new(),
+        }
+    }
+
+    /// The array as it was opened last.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Whether something was gone, and the array could be opened again as it is now, with the
+    /// schema that it had. Not for an array of another time, or of chosen fragments.
+    pub async fn again(&mut self, error: &Error, waiting: Waiting) -> bool {
+        if !is_overtaken(error) || !self.attempts.another() {
+            return false;
+        }
+        match self.first.reopened(waiting).await {
+            Some(Ok(array)) => {
+                self.array = array;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a schema is among these, and the attributes that it has were neither changed nor dropped
+/// since: what is written and merged by then can be read with it.
+pub(super) fn is_outlived_by(
+    name: &str,
+    schema: &ArraySchema,
+    all: &BTreeMap<String, Arc<ArraySchema>>,
+) -> bool {
+    let Ok(since) = TimestampedName::parse(name) else {
+        return all.len() == 1 && all.contains_key(name);
+    };
+    let later = all.iter().filter(|(name, _)| {
+        TimestampedName::parse(name).is_ok_and(|name| name.cmp_by_time(&since).is_gt())
+    });
+    let keeps = |other: &ArraySchema| {
+        let mut attributes = schema.attributes.iter();
+        attributes.all(|attribute| other.attributes.contains(attribute))
+    };
+    all.contains_key(name) && later.into_iter().all(|(_, later)| keeps(later))
+}
+
+/// Whether details that were listed again hold all that counted at the time asked for: none was
+/// merged with what came before or after it.
+pub(crate) fn holds_all_of(asked: TimeRange, files: &DetailFiles) -> bool {
+    let in_part = |name: &TimestampedName| asked.overlaps(name) && !asked.contains(name);
+    asked.end == u64::MAX || !files.files.iter().any(|entry| in_part(&entry.name))
+}
