@@ -63,11 +63,22 @@ const EXAMPLES: &str = "Examples:
   azulejo export my_array cells.parquet             all of its cells
 Each command has examples of its own: azulejo cat --help";
 
-/// The version, what was built in, and of which commit, if the build was told (`AZULEJO_COMMIT`).
+/// The version, what was built in, and of which commit: that of the clone, or what the build was
+/// told (`AZULEJO_COMMIT`).
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let features = match cfg!(feature = "object-store") {
-        true => "object-store",
-        false => "none",
+    let features = [
+        ("c-codecs", cfg!(feature = "c-codecs")),
+        ("distributed", cfg!(feature = "distributed")),
+        ("object-store", cfg!(feature = "object-store")),
+        ("pure-rust", cfg!(feature = "pure-rust")),
+        ("sql", cfg!(feature = "sql")),
+        ("view", cfg!(feature = "view")),
+    ];
+    let features = features.iter().filter(|(_, built)| *built);
+    let features: Vec<&str> = features.map(|(name, _)| *name).collect();
+    let features = match features.is_empty() {
+        true => "none".to_owned(),
+        false => features.join(", "),
     };
     let commit = option_env!("AZULEJO_COMMIT").unwrap_or("unknown");
     format!(

@@ -1,4 +1,4 @@
-//! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy.
+//! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy, Zarr.
 //!
 //! A file is looked at twice. The first look ([`Profile`](profile::Profile)) finds for each column
 //! the type that all its values fit, its bounds, whether anything is missing and, for text, the
@@ -31,6 +31,7 @@ pub mod table_file;
 pub mod target;
 pub mod text;
 pub mod text_file;
+pub mod zarr;
 
 use crate::error::CliError;
 use std::fmt;

@@ -23,6 +23,7 @@ mod settings;
 mod size;
 mod terminal;
 mod value;
+mod zarr;
 
 use args::{Cli, ColorArg};
 use clap::Parser;

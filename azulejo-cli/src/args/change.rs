@@ -38,6 +38,9 @@ pub struct EvolveArgs {
     /// Add values to the end of an enumeration: NAME=D,E; or NAME=["D","E"]
     #[arg(long, value_name = "NAME=VALUES")]
     pub extend_enum: Vec<String>,
+    /// Labels of a dimension: refused, with what to do instead
+    #[arg(long, value_name = "[DIM:]NAME=FILE", hide = true)]
+    pub add_label: Vec<String>,
     /// Drop an enumeration that no attribute uses
     #[arg(long, value_name = "NAME")]
     pub drop_enum: Vec<String>,

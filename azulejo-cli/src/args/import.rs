@@ -108,6 +108,9 @@ pub enum ImportFormat {
     Arrow,
     /// NumPy array: a dense array with one dimension per axis
     Npy,
+    /// A folder of Zarr, version 2 or 3: an array, or a group of them as xarray's datasets lie in
+    /// TileDB
+    Zarr,
 }
 
 /// What the array looks like.

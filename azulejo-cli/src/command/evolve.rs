@@ -18,6 +18,12 @@ use std::io::Write;
 
 /// Runs `evolve`.
 pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
+    if let Some(label) = args.add_label.first() {
+        return Err(CliError::usage(format!(
+            "--add-label {label}: labels are given when an array is made, and TileDB has no evolution that adds one; make it anew: azulejo export {} cells.npy, azulejo import cells.npy NEW --label {label}",
+            args.uri
+        )));
+    }
     let array = session.context.array(&args.uri).snapshot()?;
     let evolution = evolution(&array, args)?;
     if evolution == SchemaEvolution::default() {

@@ -1,5 +1,7 @@
 //! `azulejo import`: an array out of a file.
 
+mod zarr;
+
 use crate::args::ImportArgs;
 use crate::command::schema::{print, show, type_text};
 use crate::error::{CliError, Result};
@@ -26,6 +28,9 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     if !args.append && !args.dry_run {
         // Before a file is fetched.
         refuse_existing(session, args)?;
+    }
+    if let Some(folder) = zarr::store_of(args) {
+        return zarr::run(session, args, folder);
     }
     let inputs = Input::open_all(session, &args.files, args.format)?;
     let mut args = args.clone();

@@ -170,7 +170,7 @@ pub fn utf8_of(element: &[u8]) -> String {
 }
 
 /// A half-precision float.
-fn half(bits: u16) -> f32 {
+pub fn half(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
     match exponent {
@@ -241,7 +241,8 @@ fn element(descr: &str) -> Result<(Datatype, CellValNum, Element), String> {
     ))
 }
 
-fn tick_type(date: bool, unit: &str) -> Option<Datatype> {
+/// The type of ticks of a unit as NumPy names it.
+pub fn tick_type(date: bool, unit: &str) -> Option<Datatype> {
     let name = match unit {
         "Y" => "YEAR",
         "M" => "MONTH",

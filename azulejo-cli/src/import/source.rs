@@ -59,6 +59,9 @@ impl<'a> Source<'a> {
             ImportFormat::Ndjson => Self::Text(TextFile::lines(input, rules(false))?),
             ImportFormat::Parquet => Self::Table(TableFile::parquet(input)?),
             ImportFormat::Arrow => Self::Table(TableFile::arrow(input)?),
+            ImportFormat::Zarr => {
+                return Err(input.error("Zarr is a folder of this machine, imported by itself"));
+            }
             ImportFormat::Npy => {
                 let name = args.text.names.as_ref().and_then(|names| names.first());
                 Self::Npy(

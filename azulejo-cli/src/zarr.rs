@@ -1,0 +1,36 @@
+//! Reading stores of Zarr, versions 2 and 3, in folders of this machine.
+//!
+//! A reader of our own rather than the crate `zarrs`: only the way in is needed, and that crate
+//! brings 46 more with it. What is not supported is refused by name.
+
+mod blosc;
+mod codec;
+mod element;
+mod metadata;
+mod node;
+mod places;
+mod store;
+
+pub use metadata::ArrayMetadata;
+pub use node::{Group, Node, is_store, open};
+pub use places::Boxes;
+pub use store::{Cells, ChunkStore, FilledBox};
+
+/// Why a store cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZarrError(pub String);
+
+impl ZarrError {
+    /// An error of these words.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// With what it is about before it.
+    pub fn of(self, what: impl std::fmt::Display) -> Self {
+        Self(format!("{what}: {}", self.0))
+    }
+}
+
+/// The result of reading a store.
+pub type Result<T, E = ZarrError> = std::result::Result<T, E>;

@@ -1,0 +1,198 @@
+//! Zarr in: stores as zarr-python and xarray write them (`make_zarr.py`), and hostile ones.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use std::path::Path;
+use support::Bench;
+
+/// A folder with the stores in it.
+fn stores() -> Bench {
+    let bench = Bench::new();
+    let packed = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zarr.tar.gz"));
+    let packed = packed.unwrap();
+    let unpacked = flate2::read::GzDecoder::new(&packed[..]);
+    tar::Archive::new(unpacked).unpack(bench.path()).unwrap();
+    bench
+}
+
+/// The numbers of an attribute, row by row.
+fn numbers(bench: &Bench, uri: &str, range: &str) -> Vec<f64> {
+    let said = bench.line(&format!("cat {uri} {range} --limit 100000 --json"));
+    let rows = said.out.lines().map(|row| {
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        let value = row
+            .as_object()
+            .unwrap()
+            .values()
+            .next_back()
+            .unwrap()
+            .as_f64();
+        value.unwrap_or(f64::NAN)
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_codec_gives_the_same_cells() {
+    let bench = stores();
+    for (store, least) in [("v3", 25), ("v2", 11)] {
+        bench.line(&format!("import {store}.zarr {store}"));
+        let members: Vec<String> = std::fs::read_dir(bench.path().join(format!("{store}.zarr")))
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().path().is_dir())
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(members.len() >= least, "{members:?}");
+        for name in members {
+            let found = numbers(&bench, &format!("{store}/{name}"), "");
+            let want = (0..2000).map(|at| match (name.as_str(), at) {
+                ("byte", at) => f64::from(at / 3 % 100),
+                ("holes", at) if at / 50 >= 16 || at % 50 >= 20 => 7.0,
+                (_, at) => f64::from(at / 3),
+            });
+            assert_eq!(found, want.collect::<Vec<_>>(), "{store} {name}");
+        }
+    }
+    assert_eq!(bench.line("meta v3 title").out.trim(), "codecs");
+}
+
+#[test]
+fn datasets_are_laid_out_as_python_does() {
+    let bench = stores();
+    for store in ["ds2", "ds3"] {
+        bench.line(&format!("import {store}.zarr {store}"));
+        let schema = bench.json(&format!("schema {store}/t2m"));
+        let dims: Vec<&str> = schema["dimensions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|d| d["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(dims, ["time", "y", "x"]);
+        let extents: Vec<u64> = schema["dimensions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|d| d["tile_extent"].as_u64().unwrap())
+            .collect();
+        assert_eq!(extents, [2, 3, 5]);
+        assert_eq!(schema["attributes"][0]["datatype"], "INT16");
+        assert_eq!(schema["attributes"][0]["fill_value"], -32768);
+        let key = |uri: &str, key: &str| bench.line(&format!("meta {uri} {key}")).out;
+        assert_eq!(
+            key(&format!("{store}/t2m"), "__tiledb_attr.t2m.units").trim(),
+            "K"
+        );
+        assert_eq!(
+            key(&format!("{store}/t2m"), "__tiledb_attr.t2m._FillValue").trim(),
+            "-32768"
+        );
+        assert_eq!(
+            key(&format!("{store}/t2m"), "__tiledb_attr.t2m.coordinates").trim(),
+            "lat"
+        );
+        assert_eq!(key(store, "version").trim(), "3");
+        // A coordinate's attribute is named apart from its dimension.
+        let time = bench.json(&format!("schema {store}/time"));
+        assert_eq!(time["attributes"][0]["name"], "time_");
+        assert_eq!(
+            numbers(&bench, &format!("{store}/time"), ""),
+            [0.0, 1.0, 2.0, 3.0]
+        );
+        assert_eq!(numbers(&bench, &format!("{store}/crs"), ""), [0.0]);
+        assert_eq!(
+            numbers(&bench, &format!("{store}/count"), "--range y=5"),
+            [25.0, 26.0, 27.0, 28.0, 29.0]
+        );
+        let texts = bench.line(&format!("cat {store}/station")).out;
+        assert!(texts.contains("eeeee") && texts.contains('é'), "{texts}");
+        bench.line(&format!("check {store}/t2m --deep"));
+    }
+    let version = bench.line("--version").out;
+    assert!(version.contains("c-codecs, object-store"), "{version}");
+    bench.fails("import ds3.zarr ds3", 2, "is there already");
+    bench.fails("import ds3.zarr ds3 --append", 2, "append_dim");
+    bench.fails("import ds3.zarr other --dims y,x", 2, "--dims");
+    let plan = bench.line("import ds3.zarr other --dry-run").out;
+    assert!(plan.contains("time, y, x"), "{plan}");
+    assert!(!bench.path().join("other").exists());
+    // An array alone.
+    bench.line("import v3.zarr/sharded alone");
+    bench.fails(
+        "evolve alone --add-label dim_0:lat=lat.npy",
+        2,
+        "--label dim_0:lat=lat.npy",
+    );
+    assert_eq!(bench.count("alone"), 2000);
+}
+
+#[test]
+fn little_memory_is_enough() {
+    let bench = stores();
+    bench.line("--memory 96K import v3.zarr/zstd small");
+    let cells: Vec<f64> = (0..2000).map(|at| f64::from(at / 3)).collect();
+    assert_eq!(numbers(&bench, "small", ""), cells);
+    bench.fails("--memory 4K import v3.zarr/zstd less", 1, "memory budget");
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_kept() {
+    let bench = stores();
+    let read = |path: &str| std::fs::read(bench.path().join(path)).unwrap();
+    let text = |path: &str| String::from_utf8(read(path)).unwrap();
+    let refused = |store: &str, says: &str| {
+        bench.fails(&format!("import {store} never"), 1, says);
+        assert!(!bench.path().join("never").exists(), "{store}");
+    };
+    // Chunks that end early, and chunks of other bytes.
+    for (array, says) in [
+        ("gzip", "gzip"),
+        ("zstd", "zstd"),
+        ("raw", "bytes instead"),
+        ("crc", "crc32c"),
+        ("sharded", "shard"),
+        ("blosc_lz4_shuffle", "blosc"),
+    ] {
+        let path = format!("v3.zarr/{array}/c/0/0");
+        let whole = read(&path);
+        bench.write(&path, &whole[..whole.len() / 2]);
+        refused("v3.zarr", says);
+        bench.write(&path, whole);
+    }
+    // Shapes, types and codecs that cannot be.
+    let path = "v3.zarr/raw/zarr.json";
+    let good = text(path);
+    let compact = serde_json::from_str::<serde_json::Value>(&good).unwrap();
+    let with = |key: &str, value: serde_json::Value, says: &str| {
+        let mut json = compact.clone();
+        json[key] = value;
+        bench.write(path, json.to_string());
+        refused("v3.zarr", says);
+    };
+    use serde_json::json;
+    with(
+        "shape",
+        json!([1u64 << 40, 1u64 << 40]),
+        "more cells than can be counted",
+    );
+    with("shape", json!([1u64 << 50, 50]), "would have to be written");
+    with("data_type", json!("complex128"), "complex128");
+    with(
+        "codecs",
+        json!([{"name": "bytes"}, {"name": "zfpy"}]),
+        "zfpy",
+    );
+    with("chunk_grid", json!({"name": "rectilinear"}), "rectilinear");
+    with(
+        "chunk_grid",
+        json!({"name": "regular", "configuration": {"chunk_shape": [1u64 << 30, 1u64 << 25]}}),
+        "memory budget",
+    );
+    with("fill_value", json!("x"), "fill value");
+    bench.write(path, &good[..good.len() / 2]);
+    refused("v3.zarr", "zarr.json");
+    bench.write(path, good);
+    bench.line("import v3.zarr good");
+}
