@@ -1,11 +1,11 @@
-//! Writing rows to arrays: each statement is one fragment whose commit comes last, visible at once
-//! or not at all.
+//! Writing rows to arrays: each statement is one fragment (or some, where there is too much for the
+//! memory) whose commit comes last, visible at once or not at all.
 
 use crate::error::{Result, external};
 use crate::table::ArrayTable;
 use async_trait::async_trait;
 use azulejo::{ArrayHandle, WriteOptions};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::compute::{
     SortColumn, concat_batches, lexsort_to_indices, take_record_batch,
 };
@@ -20,6 +20,9 @@ use std::sync::Arc;
 
 /// Batches between the plan that makes rows and the thread that writes them.
 const BATCHES_AHEAD: usize = 4;
+
+/// Bytes that are gathered for a fragment at most: the offsets of text have 32 bits.
+const MOST_BYTES: usize = 512 << 20;
 
 /// What takes the rows of a statement.
 #[derive(Debug)]
@@ -91,30 +94,59 @@ fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
     }
 }
 
-/// Writes the cells of a sparse array as they come. Whatever goes wrong, nothing is seen of them.
+/// Writes the cells of a sparse array as they come: one fragment as long as they fit in a quarter of
+/// the memory that a write may take, else several, which count together. Whatever goes wrong,
+/// nothing is seen of them.
 fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
+    let most = place.context().config().memory_budget / 4;
+    let most = usize::try_from(most).unwrap_or(MOST_BYTES).min(MOST_BYTES);
     let mut rows = 0;
     let mut writer = None;
-    while let Some(batch) = receive(&mut batches)? {
-        if batch.num_rows() == 0 {
-            continue;
-        }
-        let (writer, importer) = match &mut writer {
-            Some(known) => known,
-            none => {
-                let new = place.writer(WriteOptions::new()).map_err(external)?;
-                let importer = new.importer().map_err(external)?;
-                none.insert((new, importer))
+    loop {
+        let (mut gathered, mut bytes, mut more) = (Vec::new(), 0, true);
+        while bytes < most && more {
+            match receive(&mut batches)? {
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => {
+                    bytes += bytes_of(&batch);
+                    gathered.push(batch);
+                }
+                None => more = false,
             }
-        };
-        let cells = importer.convert(&batch).map_err(external)?;
-        writer.write(&cells).map_err(external)?;
-        rows += batch.num_rows() as u64;
+        }
+        if let Some(first) = gathered.first() {
+            let (writer, importer) = match &mut writer {
+                Some(known) => known,
+                none => {
+                    let new = place.writer(WriteOptions::new()).map_err(external)?;
+                    let importer = new.importer().map_err(external)?;
+                    none.insert((new, importer))
+                }
+            };
+            let batch = concat_batches(&first.schema(), &gathered)?;
+            drop(gathered);
+            let cells = importer.convert(&batch).map_err(external)?;
+            writer.write(&cells).map_err(external)?;
+            rows += batch.num_rows() as u64;
+        }
+        if !more {
+            break;
+        }
     }
     if let Some((writer, _)) = writer {
         writer.finish().map_err(external)?;
     }
     Ok(rows)
+}
+
+/// What a batch holds: of columns that are pieces of larger ones, the pieces.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let columns = batch.columns().iter();
+    let bytes = columns.map(|column| {
+        let piece = column.to_data().get_slice_memory_size();
+        piece.unwrap_or_else(|_| column.get_array_memory_size())
+    });
+    bytes.sum()
 }
 
 /// Writes the cells of a dense array, which must fill a box: in any order, each once.

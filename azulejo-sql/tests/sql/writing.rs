@@ -310,3 +310,33 @@ async fn copies_are_arrays_or_nothing() -> TestResult {
     );
     Ok(())
 }
+
+#[tokio::test]
+async fn an_insert_is_one_fragment_however_many_rows_it_has() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, v DOUBLE, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t' \
+                  OPTIONS ('domain.id' '0..1000000', 'tile.id' '10000')";
+    rows(&session, create).await?;
+    let insert = "INSERT INTO t SELECT value, value / 2.0 FROM generate_series(1, 100000)";
+    assert_eq!(rows(&session, insert).await?, ["100000"]);
+    assert_eq!(context.array("mem://t").open()?.fragments().len(), 1);
+    let sums = "SELECT count(*), sum(id), sum(v) FROM t";
+    assert_eq!(
+        rows(&session, sums).await?,
+        ["100000|5000050000|2500025000.0"]
+    );
+    // With less memory there are more fragments, which are seen together.
+    let small = Context::new(Config::default().memory_budget(4 << 20), None)?;
+    let folder = tempfile::tempdir()?;
+    let session = azulejo_sql::session(&small);
+    let uri = folder.path().join("t").display().to_string();
+    rows(&session, &create.replace("mem://t", &uri)).await?;
+    rows(&session, insert).await?;
+    assert_eq!(small.array(&uri).open()?.fragments().len(), 2);
+    assert_eq!(
+        rows(&session, sums).await?,
+        ["100000|5000050000|2500025000.0"]
+    );
+    Ok(())
+}
