@@ -43,8 +43,8 @@ fn queries_over_arrays_catalogs_and_files() {
         rows.contains('m') && rows.contains("50") && !rows.contains(','),
         "{rows}"
     );
-    let joined = "SELECT count(*) AS n FROM t JOIN c.public.cells AS u USING (x) JOIN 'cells.csv' AS f USING (x)";
-    let (rows, errors) = run(&["--table", "t=data/cells", "--catalog", "c=data", joined]);
+    let joined = "SELECT count(*) AS n FROM T JOIN c.public.cells AS u USING (x) JOIN 'cells.csv' AS f USING (x)";
+    let (rows, errors) = run(&["--table", "T=data/cells", "--catalog", "c=data", joined]);
     assert_eq!(rows, "n\n3\n", "{errors}");
     let (arrow, _) = {
         let output = azulejo(folder)

@@ -46,6 +46,9 @@ pub fn session_over(
 ) -> Result<SessionContext> {
     let workers = workers.iter().map(|worker| url_of(worker));
     let workers = workers.collect::<Result<Vec<_>>>()?;
+    // Plans of one partition have no place at which they could be divided.
+    let partitions = config.target_partitions().max(2);
+    let config = config.with_target_partitions(partitions);
     let state = session::builder(context, config, environment)
         .with_distributed_worker_resolver(Workers(workers))
         .with_distributed_user_codec(ArrayCodec::new(context))

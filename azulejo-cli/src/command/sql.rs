@@ -1,5 +1,7 @@
 //! `azulejo sql`: queries over arrays, groups, folders and files.
 
+#[cfg(feature = "flight-sql")]
+pub mod flight;
 mod rows;
 mod shell;
 #[cfg(feature = "distributed")]
@@ -11,6 +13,7 @@ use crate::interrupt;
 use crate::session::Session;
 use crate::terminal::Output;
 use azulejo_sql::{ArrayCatalog, TableOptions};
+use datafusion::common::TableReference;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -77,7 +80,7 @@ impl Queries {
             let table = azulejo_sql::table(&place).map_err(error_of)?;
             queries
                 .context
-                .register_table(name, table)
+                .register_table(TableReference::bare(name), table)
                 .map_err(error_of)?;
         }
         for catalog in &args.catalog {

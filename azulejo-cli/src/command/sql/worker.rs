@@ -5,6 +5,7 @@ use crate::args::WorkerArgs;
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::session::Session;
+use std::io::Write;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
