@@ -40,6 +40,8 @@ pub use meta::{MetaArgs, MetaChange};
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
 pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
+#[cfg(feature = "flight-sql")]
+pub use serve::FlightSqlArgs;
 pub use serve::{ServeArgs, ViewArgs};
 pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 #[cfg(feature = "sql")]
@@ -355,11 +357,14 @@ Exit code 4 if something is damaged. --repair loses nothing that a reader counts
 With it an array opens from a plain web server, or from a bucket that may be read and not listed. It shows the array as
 it was when the manifest was made: make it anew after a write. docs/object-stores.md has more.")]
     Manifest(ManifestArgs),
-    /// A dense array for programs on this machine that read Zarr
+    /// A dense array for programs on this machine that read Zarr; arrays as tables over Flight SQL
     #[command(after_help = "Examples:
   azulejo serve --zarr my_array                         prints the URL of a Zarr group
   azulejo serve --zarr s3://bucket/my_array --port 8765 --at 2024-05-01
-It answers on 127.0.0.1 only, read-only, behind a token in the URL, until Ctrl-C.")]
+Zarr is answered on 127.0.0.1 only, read-only, behind a token in the URL, until Ctrl-C.
+Where the program was built with the feature flight-sql (docs/sql.md):
+  azulejo serve --flight-sql my_array my_group          prints an address and a token
+  azulejo serve --flight-sql t=s3://bucket/a --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --token-file token")]
     Serve(ServeArgs),
     /// An array or group in the browser: maps, points, tables, history
     #[command(after_help = "Examples:

@@ -70,6 +70,14 @@ impl Answer {
     }
 }
 
+/// A token that nobody can guess.
+pub fn made_up_token() -> Result<String> {
+    let mut random = [0u8; 16];
+    getrandom::fill(&mut random)
+        .map_err(|e| CliError::usage(format!("no random numbers for a token: {e}")))?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// A server that is bound to its port. Each connection brings one request: on one machine a new
 /// connection costs nothing, and idle ones would have to be kept in mind.
 pub struct Bound {
@@ -87,13 +95,10 @@ impl Bound {
         let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|e| failed(&e))?;
         listener.set_nonblocking(true).map_err(|e| failed(&e))?;
         let port = listener.local_addr().map_err(|e| failed(&e))?.port();
-        let mut random = [0u8; 16];
-        getrandom::fill(&mut random).map_err(|e| failed(&e))?;
-        let token = random.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self {
             listener,
             port,
-            token,
+            token: made_up_token()?,
         })
     }
 

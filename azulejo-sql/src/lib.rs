@@ -45,6 +45,7 @@
 //! | `write`, `delete`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
 //! | `distributed` | queries over many machines |
+//! | `flight_sql` | tables for other programs, over Arrow Flight SQL |
 //! | `aggregate` | counts, sums, least and greatest values that the engine computes from metadata |
 #![cfg(feature = "datafusion")]
 
@@ -61,6 +62,8 @@ pub mod distributed;
 mod error;
 mod external_table;
 mod filters;
+#[cfg(feature = "flight-sql")]
+pub mod flight_sql;
 mod functions;
 mod metadata_tables;
 mod new_array;
@@ -79,7 +82,7 @@ pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};
 pub use change_rule::ChangeRule;
 pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
-pub use session::{run, session, session_in, session_with, sql, statements};
+pub use session::{run, session, session_in, session_of_tables, session_with, sql, statements};
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
 
 use azulejo::ArrayHandle;

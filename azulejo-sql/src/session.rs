@@ -12,6 +12,7 @@ use azulejo::Context;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use std::collections::VecDeque;
@@ -41,6 +42,24 @@ pub fn session_in(
     of_state(builder(context, config, environment).build())
 }
 
+/// A session whose queries read the tables that are registered in it, and nothing else: no text of
+/// theirs is taken for a URI. The default catalog is `azulejo`, its default schema `public`.
+///
+/// That holds for queries. Statements that name places, such as `CREATE EXTERNAL TABLE` and `COPY`,
+/// are for whoever runs statements to refuse.
+#[must_use]
+pub fn session_of_tables(
+    context: &Context,
+    config: SessionConfig,
+    environment: Arc<RuntimeEnv>,
+) -> SessionContext {
+    let config = config.with_default_catalog_and_schema("azulejo", "public");
+    let relations: Vec<Arc<dyn RelationPlanner>> =
+        vec![Arc::new(ArrayRelations::of_tables(context))];
+    let state = builder(context, config, environment).with_relation_planners(relations);
+    with_functions(SessionContext::new_with_state(state.build()))
+}
+
 /// What sessions that know arrays are built of.
 pub fn builder(
     context: &Context,
@@ -62,7 +81,10 @@ pub fn builder(
 
 /// The session of a state, with the functions that arrays ask for.
 pub fn of_state(state: SessionState) -> SessionContext {
-    let session = SessionContext::new_with_state(state).enable_url_table();
+    with_functions(SessionContext::new_with_state(state).enable_url_table())
+}
+
+fn with_functions(session: SessionContext) -> SessionContext {
     for function in functions::all() {
         session.register_udf(function);
     }

@@ -38,6 +38,8 @@ const FUNCTIONS: [&str; 4] = [
 #[derive(Debug)]
 pub struct ArrayRelations {
     context: Context,
+    /// Whether a query may name URIs.
+    opens: bool,
 }
 
 impl ArrayRelations {
@@ -45,6 +47,15 @@ impl ArrayRelations {
     pub fn new(context: &Context) -> Self {
         Self {
             context: context.clone(),
+            opens: true,
+        }
+    }
+
+    /// A planner for tables that have names already: it opens no other arrays.
+    pub fn of_tables(context: &Context) -> Self {
+        Self {
+            context: context.clone(),
+            opens: false,
         }
     }
 }
@@ -72,11 +83,17 @@ impl RelationPlanner for ArrayRelations {
         let function = single(name).map(|ident| planner.normalize_ident(ident.clone()));
         let function = function.filter(|name| args.is_some() && FUNCTIONS.contains(&name.as_str()));
         if let (Some(function), Some(args)) = (function, args) {
+            if !self.opens {
+                return Err(DataFusionError::Plan(format!(
+                    "{function}: only tables that are shown here can be read"
+                )));
+            }
             let call = Call::of(args, planner)?;
             let table = call.table(&self.context, &function, time)?;
             return planned(&function, table, alias.as_ref());
         }
-        if let Some(uri) = single(name).filter(|ident| ident.quote_style == Some('\'')) {
+        let uri = single(name).filter(|ident| self.opens && ident.quote_style == Some('\''));
+        if let Some(uri) = uri {
             let options = TableOptions {
                 time: time.map(azulejo::TimeRange::until),
                 ..TableOptions::new()

@@ -14,9 +14,16 @@ use std::process::{Command, Stdio};
 const NO_VIEWER: &str = "this program was built without the viewer: in the sources, run `cargo xtask web`, then `cargo build \
                          --release --features view`, or give --site target/web/site";
 
-/// Serves a dense array as Zarr.
+/// Serves a dense array as Zarr, or tables over Flight SQL.
 pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
-    let view = ZarrView::new(session.open(&args.uri, &args.time)?)?;
+    #[cfg(feature = "flight-sql")]
+    if args.flight_sql {
+        return crate::command::sql::flight::run(session, args);
+    }
+    let [uri] = args.uri.as_slice() else {
+        return Err(CliError::usage("serve --zarr takes one array"));
+    };
+    let view = ZarrView::new(session.open(uri, &args.time)?)?;
     let bound = Bound::new(args.port)?;
     let url = format!("{}/zarr", bound.url());
     let arrays: Vec<(String, &str)> = view.arrays().collect();

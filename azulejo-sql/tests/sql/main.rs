@@ -4,6 +4,8 @@ mod corpus;
 #[cfg(feature = "distributed")]
 mod distributed;
 mod documentation;
+#[cfg(feature = "flight-sql")]
+mod flight_sql;
 mod io_plan;
 /// The packed fixtures of the engine's tests.
 #[path = "../../../azulejo/tests/support/pack.rs"]

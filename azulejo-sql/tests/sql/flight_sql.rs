@@ -1,0 +1,504 @@
+//! Arrays over Flight SQL, seen by arrow-flight's own client.
+
+use super::support::TestResult;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use arrow_flight::sql::{
+    CommandGetDbSchemas, CommandGetPrimaryKeys, CommandGetTables, CommandGetXdbcTypeInfo, SqlInfo,
+};
+use arrow_flight::{FlightInfo, IpcMessage};
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
+use azulejo_sql::flight_sql::{FlightSql, Limits};
+use azulejo_sql::{ArrayCatalog, TableOptions, session_of_tables, table};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
+use datafusion::arrow::datatypes::{DataType, Int64Type, Schema};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::TableReference;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionConfig;
+use futures_util::TryStreamExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+
+const TOKEN: &str = "9f8e7d6c";
+const MEMORY: usize = 64 << 20;
+
+type Client = FlightSqlServiceClient<Channel>;
+
+/// A server within the test.
+struct Serving {
+    url: String,
+    pool: Arc<dyn MemoryPool>,
+    task: JoinHandle<Result<(), DataFusionError>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        time: Duration::from_secs(60),
+        queries: 4,
+    }
+}
+
+/// `cells` cells: `id`, `v`, `word`.
+fn make(context: &Context, uri: &str, cells: i64) -> TestResult {
+    let place = context.array(uri);
+    place.create(
+        ArraySchema::sparse()
+            .dimension("id", 0i64..=99_999_999, 100_000)
+            .attribute("v", Datatype::Float64)
+            .attribute("word", Datatype::StringUtf8)
+            .build()?,
+    )?;
+    let ids = 0..cells;
+    let mut writer = place.writer(WriteOptions::new())?;
+    let words: Vec<String> = ids.clone().map(|id| format!("w{}", id % 7)).collect();
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("id", ids.clone().collect::<Vec<_>>()),
+        ColumnBuffers::of_values("v", ids.map(|id| id as f64 / 2.0).collect::<Vec<_>>()),
+        ColumnBuffers::of_strings("word", words.iter().map(String::as_str)),
+    ])?)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// A server of the array `Cells` in the default catalog, and of a folder as the catalog `data`.
+async fn serve(of: impl FnOnce(FlightSql) -> FlightSql, limits: Limits) -> TestResult<Serving> {
+    let folder = tempfile::tempdir()?;
+    let context = Context::new(Config::default(), None)?;
+    let data = folder.path().join("data").display().to_string();
+    make(&context, &format!("{data}/cells"), 1000)?;
+    make(&context, &format!("{data}/other"), 10)?;
+    let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(MEMORY));
+    let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool));
+    let config = SessionConfig::new()
+        .with_information_schema(true)
+        .with_target_partitions(2);
+    let session = session_of_tables(&context, config, environment.build_arc()?);
+    session.register_table(
+        TableReference::bare("Cells"),
+        table(&context.array(&format!("{data}/cells")))?,
+    )?;
+    let catalog = ArrayCatalog::open(&context, &data, TableOptions::new())?;
+    session.register_catalog("data", Arc::new(catalog));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let task = tokio::spawn(of(FlightSql::new(TOKEN, limits)).serve(session, listener));
+    Ok(Serving {
+        url,
+        pool,
+        task,
+        _folder: folder,
+    })
+}
+
+async fn client(serving: &Serving) -> TestResult<Client> {
+    let channel = Endpoint::new(serving.url.clone())?.connect().await?;
+    let mut client = Client::new(channel);
+    client.set_token(TOKEN.to_owned());
+    Ok(client)
+}
+
+async fn batches(client: &mut Client, info: FlightInfo) -> TestResult<Vec<RecordBatch>> {
+    let announced = Schema::try_from(IpcMessage(info.schema.clone()))?;
+    let mut all = Vec::new();
+    for endpoint in info.endpoint {
+        let ticket = endpoint.ticket.ok_or("no ticket")?;
+        let stream = client.do_get(ticket).await?;
+        for batch in stream.try_collect::<Vec<_>>().await? {
+            assert_eq!(*batch.schema(), announced);
+            all.push(batch);
+        }
+    }
+    Ok(all)
+}
+
+fn text(batches: &[RecordBatch]) -> TestResult<Vec<String>> {
+    let options = FormatOptions::default().with_null("null");
+    let mut lines = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter();
+        let columns = columns.map(|column| ArrayFormatter::try_new(column, &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            let values: Vec<String> = columns.iter().map(|c| c.value(row).to_string()).collect();
+            lines.push(values.join("|"));
+        }
+    }
+    Ok(lines)
+}
+
+async fn query(client: &mut Client, sql: &str) -> TestResult<Vec<String>> {
+    let info = client.execute(sql.to_owned(), None).await?;
+    text(&batches(client, info).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_and_prepared_statements() -> TestResult {
+    let serving = serve(|server| server, limits()).await?;
+    let mut client = client(&serving).await?;
+    let sql = "SELECT word, count(*) AS n, max(v) AS m FROM \"Cells\" WHERE id < 14 GROUP BY word ORDER BY word LIMIT 2";
+    assert_eq!(query(&mut client, sql).await?, ["w0|2|3.5", "w1|2|4.0"]);
+    let all = query(
+        &mut client,
+        "SELECT id FROM data.public.other ORDER BY id DESC",
+    )
+    .await?;
+    assert_eq!((all.len(), all[0].as_str()), (10, "9"));
+    // A table as it was, by its name.
+    let then = "SELECT count(*) FROM Cells TIMESTAMP AS OF '2001-01-01'";
+    assert_eq!(query(&mut client, then).await?, ["0"]);
+    let none = query(&mut client, "SELECT v FROM Cells WHERE id = -1").await?;
+    assert!(none.is_empty());
+
+    for sql in [
+        "SELECT id, word FROM Cells WHERE id > $1 AND word = $2 ORDER BY id LIMIT 2",
+        "SELECT id, word FROM Cells WHERE id > ? AND word = ? ORDER BY id LIMIT 2",
+    ] {
+        let mut prepared = client.prepare(sql.to_owned(), None).await?;
+        assert_eq!(prepared.dataset_schema()?.fields().len(), 2);
+        let parameters = prepared.parameter_schema()?;
+        assert_eq!(parameters.field(0).data_type(), &DataType::Int64);
+        assert_eq!(parameters.fields().len(), 2);
+        for (id, word, expected) in [
+            (10i32, "w3", ["17|w3", "24|w3"]),
+            (100, "w0", ["105|w0", "112|w0"]),
+        ] {
+            // Of another type than the column's.
+            let values: [(&str, ArrayRef); 2] = [
+                ("1", Arc::new(Int32Array::from(vec![id]))),
+                ("2", Arc::new(StringArray::from(vec![word]))),
+            ];
+            prepared.set_parameters(RecordBatch::try_from_iter(values)?)?;
+            let info = prepared.execute().await?;
+            assert_eq!(text(&batches(&mut client, info).await?)?, expected);
+        }
+        prepared.close().await?;
+    }
+    // Without its parameters a query does not run.
+    let unbound = client
+        .execute("SELECT id FROM Cells WHERE id = $1".into(), None)
+        .await;
+    let failed = match unbound {
+        Ok(info) => batches(&mut client, info).await.is_err(),
+        Err(_) => true,
+    };
+    assert!(failed);
+    for wrong in [
+        "SELEC 1",
+        "SELECT nothing FROM Cells",
+        "SELECT 1; SELECT 2",
+        "",
+    ] {
+        let error = query(&mut client, wrong)
+            .await
+            .expect_err(wrong)
+            .to_string();
+        assert!(!error.is_empty(), "{wrong}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_there_is() -> TestResult {
+    let serving = serve(|server| server, limits()).await?;
+    let client = &mut client(&serving).await?;
+    let info = client.get_catalogs().await?;
+    assert_eq!(text(&batches(client, info).await?)?, ["azulejo", "data"]);
+    let schemas = CommandGetDbSchemas {
+        catalog: Some("data".into()),
+        db_schema_filter_pattern: None,
+    };
+    let info = client.get_db_schemas(schemas).await?;
+    assert_eq!(text(&batches(client, info).await?)?, ["data|public"]);
+    let wanted = |name: Option<&str>, include_schema| CommandGetTables {
+        catalog: None,
+        db_schema_filter_pattern: None,
+        table_name_filter_pattern: name.map(str::to_owned),
+        table_types: Vec::new(),
+        include_schema,
+    };
+    let info = client.get_tables(wanted(None, false)).await?;
+    let all = [
+        "azulejo|public|Cells|TABLE",
+        "data|public|cells|TABLE",
+        "data|public|other|TABLE",
+    ];
+    assert_eq!(text(&batches(client, info).await?)?, all);
+    let info = client.get_tables(wanted(Some("%th%"), false)).await?;
+    assert_eq!(text(&batches(client, info).await?)?, all[2..]);
+    let info = client.get_tables(wanted(Some("Cells"), true)).await?;
+    let described = batches(client, info).await?;
+    let columns = described[0]
+        .column_by_name("table_schema")
+        .ok_or("no schema")?;
+    let columns = columns.as_binary::<i32>().value(0).to_vec();
+    let columns = Schema::try_from(IpcMessage(columns.into()))?;
+    let names: Vec<&str> = columns.fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names, ["id", "v", "word"]);
+    let info = client.get_table_types().await?;
+    assert_eq!(text(&batches(client, info).await?)?, ["TABLE"]);
+    let key = CommandGetPrimaryKeys {
+        catalog: Some("data".into()),
+        db_schema: None,
+        table: "cells".into(),
+    };
+    let info = client.get_primary_keys(key).await?;
+    assert_eq!(
+        text(&batches(client, info).await?)?,
+        ["data|public|cells|id|null|1"]
+    );
+    let server = vec![
+        SqlInfo::FlightSqlServerName,
+        SqlInfo::FlightSqlServerReadOnly,
+    ];
+    let info = client.get_sql_info(server).await?;
+    assert_eq!(batches(client, info).await?[0].num_rows(), 2);
+    let types = CommandGetXdbcTypeInfo { data_type: None };
+    let info = client.get_xdbc_type_info(types).await?;
+    assert!(batches(client, info).await?[0].num_rows() >= 15);
+    Ok(())
+}
+
+/// The three kinds of statements: what changes rows, what does more, and what names places.
+const CHANGES: [&str; 4] = [
+    "INSERT INTO \"Cells\" VALUES (5000, 1.5, 'new')",
+    "UPDATE \"Cells\" SET v = 0 WHERE id = 3",
+    "DELETE FROM \"Cells\" WHERE id = 4",
+    "TRUNCATE TABLE \"Cells\"",
+];
+const MORE: [&str; 8] = [
+    "EXPLAIN ANALYZE INSERT INTO \"Cells\" VALUES (5001, 1.5, 'new')",
+    "CREATE TABLE t AS SELECT 1 AS a",
+    "CREATE VIEW v AS SELECT 1 AS a",
+    "DROP TABLE \"Cells\"",
+    "SET datafusion.execution.batch_size = 1",
+    "CREATE EXTERNAL TABLE p STORED AS CSV LOCATION '/etc/passwd'",
+    "CREATE EXTERNAL TABLE p STORED AS AZULEJO LOCATION 'mem://p'",
+    "COPY \"Cells\" TO 'stolen.csv'",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn read_only_unless_it_is_writable() -> TestResult {
+    let serving = serve(|server| server, limits()).await?;
+    let mut reader = client(&serving).await?;
+    for sql in CHANGES.iter().chain(&MORE) {
+        let error = query(&mut reader, sql).await.expect_err(sql).to_string();
+        assert!(error.contains("read-only"), "{sql}: {error}");
+        assert!(
+            reader.execute_update((*sql).into(), None).await.is_err(),
+            "{sql}"
+        );
+        assert!(reader.prepare((*sql).into(), None).await.is_err(), "{sql}");
+    }
+    let sum = "SELECT count(*), sum(id) FROM \"Cells\"";
+    assert_eq!(query(&mut reader, sum).await?, ["1000|499500"]);
+    // Nothing but the tables: no text is taken for a place.
+    let folder = serving._folder.path().display().to_string();
+    std::fs::write(serving._folder.path().join("f.csv"), "a\n1\n")?;
+    for sql in [
+        format!("SELECT * FROM '{folder}/data/cells'"),
+        format!("SELECT * FROM '{folder}/f.csv'"),
+        format!("SELECT * FROM \"{folder}/f.csv\""),
+        format!("SELECT * FROM azulejo('{folder}/data/cells')"),
+        format!("SELECT * FROM azulejo_fragments('{folder}/data/cells')"),
+    ] {
+        assert!(query(&mut reader, &sql).await.is_err(), "{sql}");
+    }
+
+    let serving = serve(FlightSql::writable, limits()).await?;
+    let mut writer = client(&serving).await?;
+    for sql in MORE {
+        assert!(query(&mut writer, sql).await.is_err(), "{sql}");
+    }
+    assert_eq!(writer.execute_update(CHANGES[0].into(), None).await?, 1);
+    assert_eq!(query(&mut writer, CHANGES[1]).await?, ["1"]);
+    writer.execute_update(CHANGES[2].into(), None).await?;
+    let after = "SELECT count(*), sum(id) FROM \"Cells\"";
+    assert_eq!(query(&mut writer, after).await?, ["1000|504496"]);
+    let zeroed = "SELECT v FROM \"Cells\" WHERE id IN (3, 5000) ORDER BY id";
+    assert_eq!(query(&mut writer, zeroed).await?, ["0.0", "1.5"]);
+
+    // All rows of parameters become one fragment.
+    let insert = "INSERT INTO \"Cells\" VALUES (?, ?, ?)";
+    let mut prepared = writer.prepare(insert.into(), None).await?;
+    assert_eq!(prepared.dataset_schema()?.fields().len(), 0);
+    let ids = (6000..6050).collect::<Vec<i64>>();
+    let words: Vec<String> = ids.iter().map(|id| format!("w{id}")).collect();
+    let values: [(&str, ArrayRef); 3] = [
+        ("1", Arc::new(Int64Array::from(ids.clone()))),
+        (
+            "2",
+            Arc::new(Float64Array::from_iter_values(
+                ids.iter().map(|id| *id as f64),
+            )),
+        ),
+        ("3", Arc::new(StringArray::from(words))),
+    ];
+    let place = Context::new(Config::default(), None)?;
+    let place = place.array(&format!("{}/data/cells", serving._folder.path().display()));
+    let fragments = place.open()?.fragments().len();
+    prepared.set_parameters(RecordBatch::try_from_iter(values)?)?;
+    assert_eq!(prepared.execute_update().await?, 50);
+    assert_eq!(place.open()?.fragments().len(), fragments + 1);
+    let found = query(
+        &mut writer,
+        "SELECT count(*), max(word) FROM \"Cells\" WHERE id >= 6000",
+    )
+    .await?;
+    assert_eq!(found, ["50|w6049"]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_and_tls() -> TestResult {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let tls = |server: FlightSql| server.tls(certificate.as_bytes(), key.as_bytes());
+    let serving = serve(tls, limits()).await?;
+    let url = serving.url.replace("http://127.0.0.1", "https://localhost");
+    let connect = |trusted: bool| {
+        let tls = ClientTlsConfig::new();
+        let tls = match trusted {
+            true => tls.ca_certificate(Certificate::from_pem(&certificate)),
+            false => tls,
+        };
+        Endpoint::new(url.clone()).and_then(|endpoint| endpoint.tls_config(tls))
+    };
+    let mut client = Client::new(connect(true)?.connect().await?);
+    for token in [None, Some("9f8e7d6"), Some("wrong")] {
+        client.clear_token();
+        token
+            .into_iter()
+            .for_each(|token| client.set_token(token.into()));
+        let error = query(&mut client, "SELECT 1")
+            .await
+            .expect_err("no token")
+            .to_string();
+        assert!(error.contains("token"), "{error}");
+        assert!(client.get_catalogs().await.is_err());
+        assert!(
+            client
+                .execute_update("SELECT 1".into(), None)
+                .await
+                .is_err()
+        );
+        assert!(client.prepare("SELECT 1".into(), None).await.is_err());
+    }
+    client.set_token(TOKEN.into());
+    assert_eq!(
+        query(&mut client, "SELECT count(*) FROM \"Cells\"").await?,
+        ["1000"]
+    );
+    // A certificate that nobody vouches for, and a connection without TLS.
+    assert!(connect(false)?.connect().await.is_err());
+    let plain = Endpoint::new(serving.url.clone())?.connect().await;
+    if let Ok(channel) = plain {
+        let mut plain = Client::new(channel);
+        plain.set_token(TOKEN.into());
+        assert!(query(&mut plain, "SELECT 1").await.is_err());
+    }
+    Ok(())
+}
+
+/// Rows without end, made one by one.
+const ENDLESS: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(x) WHERE x % 7 = 9";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_hold_and_nobody_is_waited_for() -> TestResult {
+    let short = Limits {
+        time: Duration::from_secs(2),
+        queries: 1,
+    };
+    let serving = serve(|server| server, short).await?;
+    let mut first = client(&serving).await?;
+    let begun = Instant::now();
+    let error = query(&mut first, ENDLESS)
+        .await
+        .expect_err("endless")
+        .to_string();
+    assert!(error.contains("within 2s"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+
+    // One query at a time: the second one's time is over while it waits.
+    let mut waiting = client(&serving).await?;
+    let running = tokio::spawn(async move {
+        let _ = query(&mut first, ENDLESS).await;
+        first
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let begun = Instant::now();
+    let found = query(&mut waiting, "SELECT 1").await;
+    assert!(begun.elapsed() > Duration::from_secs(1), "{found:?}");
+    drop(running.await?);
+
+    // A client that goes away leaves nothing behind: the only place is free again, and the memory.
+    let long = Limits {
+        time: Duration::from_secs(3600),
+        queries: 1,
+    };
+    let serving = serve(|server| server, long).await?;
+    let mut gone = client(&serving).await?;
+    let info = gone.execute(ENDLESS.to_owned(), None).await?;
+    let ticket = info.endpoint[0].ticket.clone().ok_or("no ticket")?;
+    let running = tokio::spawn(async move {
+        let mut rows = gone.do_get(ticket).await?;
+        rows.try_next().await
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    running.abort();
+    let mut next = client(&serving).await?;
+    let one = tokio::time::timeout(Duration::from_secs(10), query(&mut next, "SELECT 1"));
+    assert_eq!(one.await??, ["1"]);
+    assert_eq!(serving.pool.reserved(), 0);
+
+    // Memory: what does not fit, and cannot go to disk, is an error.
+    let much = "SELECT array_length(array_agg(x)) FROM generate_series(1, 30000000) AS t(x)";
+    let error = query(&mut next, much)
+        .await
+        .expect_err("too much")
+        .to_string();
+    assert!(error.to_lowercase().contains("exhausted"), "{error}");
+    assert_eq!(
+        query(&mut next, "SELECT count(*) FROM data.public.other").await?,
+        ["10"]
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_come_as_they_are_made() -> TestResult {
+    let serving = serve(|server| server, limits()).await?;
+    let mut client = client(&serving).await?;
+    // 80 MB, of which the first comes long before the last is made.
+    let sql = "SELECT x FROM generate_series(1, 10000000) AS t(x)";
+    let info = client.execute(sql.into(), None).await?;
+    let ticket = info.endpoint[0].ticket.clone().ok_or("no ticket")?;
+    let mut rows = client.do_get(ticket).await?;
+    let (mut count, mut sum) = (0, 0);
+    while let Some(batch) = rows.try_next().await? {
+        count += batch.num_rows();
+        sum += batch
+            .column(0)
+            .as_primitive::<Int64Type>()
+            .values()
+            .iter()
+            .sum::<i64>();
+    }
+    assert_eq!((count, sum), (10_000_000, 50_000_005_000_000));
+    Ok(())
+}
