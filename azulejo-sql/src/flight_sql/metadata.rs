@@ -41,6 +41,13 @@ struct Place {
     provider: Arc<dyn SchemaProvider>,
 }
 
+/// A column of a table's key, numbered from 1.
+struct KeyColumn {
+    place: Place,
+    name: String,
+    number: i32,
+}
+
 impl Metadata {
     pub fn new(session: SessionContext, writable: bool, limits: Limits) -> SqlResult<Self> {
         let external = |error| DataFusionError::External(Box::new(error));
@@ -98,7 +105,7 @@ impl Metadata {
     pub async fn primary_keys(&self, query: CommandGetPrimaryKeys) -> Result<RecordBatch, Status> {
         let fits =
             |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|w| w == name);
-        let mut found: Vec<(Place, String, i32)> = Vec::new();
+        let mut found: Vec<KeyColumn> = Vec::new();
         for place in self.places() {
             let asked = place.table == query.table
                 && fits(&query.catalog, &place.catalog)
@@ -109,18 +116,24 @@ impl Metadata {
             let table = place.provider.table(&place.table).await;
             let table = table.map_err(|error| super::running::status(&error))?;
             let keys = table.iter().flat_map(key_of).zip(1..);
-            found.extend(keys.map(|(name, number)| (place.clone(), name, number)));
+            found.extend(keys.map(|(name, number)| KeyColumn {
+                place: place.clone(),
+                name,
+                number,
+            }));
         }
-        let text = |of: &dyn Fn(&(Place, String, i32)) -> Option<String>| -> ArrayRef {
+        let text = |of: &dyn Fn(&KeyColumn) -> Option<String>| -> ArrayRef {
             Arc::new(StringArray::from_iter(found.iter().map(of)))
         };
         let columns = vec![
-            text(&|(place, ..)| Some(place.catalog.clone())),
-            text(&|(place, ..)| Some(place.schema.clone())),
-            text(&|(place, ..)| Some(place.table.clone())),
-            text(&|(_, name, _)| Some(name.clone())),
+            text(&|key| Some(key.place.catalog.clone())),
+            text(&|key| Some(key.place.schema.clone())),
+            text(&|key| Some(key.place.table.clone())),
+            text(&|key| Some(key.name.clone())),
             text(&|_| None),
-            Arc::new(Int32Array::from_iter_values(found.iter().map(|(.., n)| *n))) as ArrayRef,
+            Arc::new(Int32Array::from_iter_values(
+                found.iter().map(|key| key.number),
+            )) as ArrayRef,
         ];
         let batch = RecordBatch::try_new(primary_key_schema(), columns);
         batch.map_err(|error| Status::internal(error.to_string()))

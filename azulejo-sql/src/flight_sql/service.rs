@@ -99,7 +99,7 @@ fn info(
 }
 
 fn failed(error: ArrowError) -> Status {
-    Status::internal(error.to_string())
+    Status::from(FlightError::from(error))
 }
 
 /// A schema as it is sent: dictionaries are sent as their values, which all clients understand.
