@@ -16,10 +16,10 @@ mod header;
 mod interop;
 mod interop_messages;
 mod interop_write;
+mod neighbours;
 mod peer;
 mod reference;
 mod versus;
-mod versus_python;
 mod web;
 mod wheel;
 
@@ -83,6 +83,8 @@ cargo xtask TASK
                               TileDB-Py's own tests, untouched, on the engine in our Python package
   versus python [--seed N] [--rounds N] [--only TEXT]
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
+  versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]
+                              our Python package beside DuckDB and DataFusion on Parquet; prints ratios
   wheel [--debug]             builds the Python package's wheel, installs it into a fresh environment and tests it
 ";
 
@@ -138,7 +140,8 @@ fn main() -> ExitCode {
         ["versus", "growth"] => {
             versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs))
         }
-        ["versus", "python", rest @ ..] => versus_python::run(&root(), rest),
+        ["versus", "python", rest @ ..] => neighbours::run(&root(), &neighbours::PYTHON, rest),
+        ["versus", "parquet", rest @ ..] => neighbours::run(&root(), &neighbours::PARQUET, rest),
         ["versus", rest @ ..] => versus::run(rest),
         ["wheel"] => wheel::run(&root(), false),
         ["wheel", "--debug"] => wheel::run(&root(), true),
