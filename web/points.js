@@ -3,11 +3,12 @@
 import { Axis, isAxis } from "./axes.js";
 import { Camera } from "./camera.js";
 import * as colours from "./colours.js";
-import { condition, conditionInput } from "./condition.js";
+import { conditionInput } from "./condition.js";
 import { choice, eachFrame, el, later } from "./dom.js";
 import * as format from "./format.js";
 import { Points } from "./points-gl.js";
 import { shown } from "./raster.js";
+import { Reading } from "./reading.js";
 import * as state from "./state.js";
 
 /** Cells that are read at a time, at most. */
@@ -21,7 +22,6 @@ export const planar = (array) =>
 
 export class PointsView {
   #hover;
-  #reading;
   cells = 0;
 
   constructor(array, panel, report) {
@@ -56,7 +56,7 @@ export class PointsView {
   }
 
   close() {
-    this.#reading?.abort();
+    this.reading.stop();
     this.observer.disconnect();
   }
 
@@ -103,8 +103,9 @@ export class PointsView {
     this.readout = el("div", { class: "readout", hidden: true });
     this.legendCanvas = el("canvas");
     this.legendEnds = el("div", {}, el("span"), el("span"), el("span"));
-    this.message = el("div", { class: "message", hidden: true });
-    this.stage.append(this.readout, el("div", { class: "legend" }, this.legendCanvas, this.legendEnds), this.message);
+    const message = el("div", { class: "message", hidden: true });
+    this.reading = new Reading(message, this.report);
+    this.stage.append(this.readout, el("div", { class: "legend" }, this.legendCanvas, this.legendEnds), message);
     panel.append(bar, this.stage);
     this.stage.addEventListener("pointermove", (event) => {
       this.#hover = [event.offsetX, event.offsetY];
@@ -130,42 +131,24 @@ export class PointsView {
   }
 
   /** Reads what is seen and as much around it, unless that is here. */
-  async #read() {
+  #read() {
     const seen = this.camera.seen;
     const { region } = this;
     const inside = region && seen[0] >= region.box[0] && seen[1] <= region.box[1] && seen[2] >= region.box[2] && seen[3] <= region.box[3];
     if (inside && (region.whole || (seen[1] - seen[0]) * 4 > region.box[1] - region.box[0])) return;
-    this.#reading?.abort();
-    const { signal } = (this.#reading = new AbortController());
     const [w, h] = [seen[1] - seen[0], seen[3] - seen[2]];
     const cut = (axis, from, to) => [Math.max(from, axis.written[0]), Math.min(to, axis.written[1])];
     const [x, y] = [cut(this.x, seen[0] - w / 2, seen[1] + w / 2), cut(this.y, seen[2] - h / 2, seen[3] + h / 2)];
     if (x[0] > x[1] || y[0] > y[1]) return;
     const select = { [this.x.name]: this.x.bounds(...x), [this.y.name]: this.y.bounds(...y) };
     const fields = [this.x.name, this.y.name, ...this.attributes];
-    this.report({ loading: 1 });
-    try {
-      const found = await this.array.get(select, { fields, where: condition(), layout: "unordered", limit: MOST, signal });
-      const end = (a, b, whole, out) => (a === whole ? out : b);
-      const box = [
-        end(x[0], x[0], this.x.written[0], -Infinity),
-        end(x[1], x[1], this.x.written[1], Infinity),
-        end(y[0], y[0], this.y.written[0], -Infinity),
-        end(y[1], y[1], this.y.written[1], Infinity),
-      ];
+    const ends = ({ written }, [from, to]) => [from === written[0] ? -Infinity : from, to === written[1] ? Infinity : to];
+    const box = [...ends(this.x, x), ...ends(this.y, y)];
+    const take = (found) => {
       this.region = { box, whole: found.cells < MOST };
       this.#set(found);
-      this.message.hidden = found.cells < MOST;
-      this.message.textContent = `These are ${format.count(MOST)} of the cells here; zoom in to see all.`;
-      this.message.classList.remove("error");
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      this.message.textContent = error.message;
-      this.message.hidden = false;
-      this.message.classList.add("error");
-    } finally {
-      if (!signal.aborted) this.report({ loading: 0 });
-    }
+    };
+    this.reading.read(this.array, select, { fields, most: MOST, where: " here; zoom in to see all", take });
   }
 
   #set({ cells, columns }) {

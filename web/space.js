@@ -1,12 +1,13 @@
 // A sparse array of three or more dimensions as points in space.
 import { Axis } from "./axes.js";
 import * as colours from "./colours.js";
-import { condition, conditionInput } from "./condition.js";
+import { conditionInput } from "./condition.js";
 import { choice, eachFrame, el } from "./dom.js";
 import * as format from "./format.js";
 import { Orbit } from "./orbit.js";
 import { planar } from "./points.js";
 import { shown } from "./raster.js";
+import { Reading } from "./reading.js";
 import { SpacePoints } from "./space-gl.js";
 import * as state from "./state.js";
 
@@ -15,7 +16,6 @@ const MOST = 1_000_000;
 const NAMES = ["x", "y", "z"];
 
 export class SpaceView {
-  #reading;
   #hover;
   cells = 0;
 
@@ -46,7 +46,7 @@ export class SpaceView {
   }
 
   close() {
-    this.#reading?.abort();
+    this.reading.stop();
     this.observer.disconnect();
   }
 
@@ -92,8 +92,9 @@ export class SpaceView {
     this.readout = el("div", { class: "readout", hidden: true });
     this.legendCanvas = el("canvas");
     this.legendEnds = el("div", {}, el("span"), el("span"), el("span"));
-    this.message = el("div", { class: "message", hidden: true });
-    this.stage.append(this.readout, el("div", { class: "legend" }, this.legendCanvas, this.legendEnds), this.message);
+    const message = el("div", { class: "message", hidden: true });
+    this.reading = new Reading(message, this.report);
+    this.stage.append(this.readout, el("div", { class: "legend" }, this.legendCanvas, this.legendEnds), message);
     panel.append(bar, this.stage);
     for (const [name, place] of [["pointermove", (event) => [event.offsetX, event.offsetY]], ["pointerleave", () => undefined]]) {
       this.stage.addEventListener(name, (event) => {
@@ -110,25 +111,9 @@ export class SpaceView {
     this.draw();
   }
 
-  async #read() {
-    this.#reading?.abort();
-    const { signal } = (this.#reading = new AbortController());
+  #read() {
     const fields = [...new Set([...this.axes.map((axis) => axis.name), ...this.attributes])];
-    this.report({ loading: 1 });
-    try {
-      const found = await this.array.get({}, { fields, where: condition(), layout: "unordered", limit: MOST, signal });
-      this.#set(found);
-      this.message.hidden = found.cells < MOST;
-      this.message.textContent = `These are ${format.count(MOST)} of the cells.`;
-      this.message.classList.remove("error");
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      this.message.textContent = error.message;
-      this.message.hidden = false;
-      this.message.classList.add("error");
-    } finally {
-      if (!signal.aborted) this.report({ loading: 0 });
-    }
+    this.reading.read(this.array, {}, { fields, most: MOST, take: (found) => this.#set(found) });
   }
 
   #set({ cells, columns }) {
