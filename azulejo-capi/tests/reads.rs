@@ -12,24 +12,9 @@ use std::ffi::{CStr, CString, c_char};
 
 const CELLS: usize = 100;
 const ATTRIBUTES: &[Attr] = &[
-    Attr {
-        name: c"a",
-        datatype: INT64,
-        var: false,
-        nullable: false,
-    },
-    Attr {
-        name: c"s",
-        datatype: ASCII,
-        var: true,
-        nullable: true,
-    },
-    Attr {
-        name: c"v",
-        datatype: INT32,
-        var: true,
-        nullable: false,
-    },
+    Attr::fixed(c"a", INT64),
+    Attr::var(c"s", ASCII).or_null(),
+    Attr::var(c"v", INT32),
 ];
 
 /// The cell `i` of `s`; `None` is null.

@@ -13,20 +13,7 @@ use std::ffi::CString;
 const JSON: i32 = 0;
 const CAPNP: i32 = 1;
 
-const ATTRIBUTES: [Attr; 2] = [
-    Attr {
-        name: c"a",
-        datatype: INT64,
-        var: false,
-        nullable: false,
-    },
-    Attr {
-        name: c"v",
-        datatype: ASCII,
-        var: true,
-        nullable: true,
-    },
-];
+const ATTRIBUTES: [Attr; 2] = [Attr::fixed(c"a", INT64), Attr::var(c"v", ASCII).or_null()];
 
 /// A folder, and the URI of an array in it.
 fn place() -> (tempfile::TempDir, CString) {

@@ -9,12 +9,7 @@ use capi::{
 };
 use std::ffi::CString;
 
-const A: &[Attr] = &[Attr {
-    name: c"a",
-    datatype: INT64,
-    var: false,
-    nullable: false,
-}];
+const A: &[Attr] = &[Attr::fixed(c"a", INT64)];
 const SIZE: usize = 200;
 
 /// Handles are addresses; the API says which may be shared.

@@ -15,20 +15,7 @@ use capi::{
 };
 use std::ffi::{CString, c_char};
 
-const TWO: &[Attr] = &[
-    Attr {
-        name: c"a",
-        datatype: INT64,
-        var: false,
-        nullable: false,
-    },
-    Attr {
-        name: c"b",
-        datatype: INT64,
-        var: false,
-        nullable: false,
-    },
-];
+const TWO: &[Attr] = &[Attr::fixed(c"a", INT64), Attr::fixed(c"b", INT64)];
 
 #[test]
 fn coordinates_may_be_zipped() {
@@ -384,12 +371,7 @@ fn dense_reads_may_give_the_matching_cells_only() {
 fn offsets_of_4_bytes_are_sized_as_of_8() {
     let ctx = Ctx::with(&[(c"sm.var_offsets.bitsize", c"32")]);
     let folder = tempfile::tempdir().unwrap();
-    let var = &[Attr {
-        name: c"a",
-        datatype: INT64,
-        var: true,
-        nullable: true,
-    }];
+    let var = &[Attr::var(c"a", INT64).or_null()];
     // As the reference counts them, and as their bytes are.
     for (name, bytes_each) in [("eight", 8u64), ("four", 4)] {
         let uri = CString::new(folder.path().join(name).to_str().unwrap()).unwrap();

@@ -10,12 +10,7 @@ use capi::{
 };
 use std::ffi::{CStr, CString, c_char};
 
-const A: &[Attr] = &[Attr {
-    name: c"a",
-    datatype: INT64,
-    var: false,
-    nullable: false,
-}];
+const A: &[Attr] = &[Attr::fixed(c"a", INT64)];
 
 fn uri(folder: &tempfile::TempDir, name: &str) -> CString {
     CString::new(folder.path().join(name).to_str().unwrap()).unwrap()

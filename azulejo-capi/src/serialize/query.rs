@@ -1,9 +1,7 @@
 //! Queries, with their buffers behind them, and the sizes that reads are estimated to give.
 
 use super::message::{self, Format};
-use super::rest_capnp::{
-    attribute_buffer_header, estimated_result_size, query, query_reader, reader_index, subarray,
-};
+use super::rest_capnp::{attribute_buffer_header, estimated_result_size, query, subarray};
 use super::values::{read_ranges, write_ranges};
 use super::words::{self, count};
 use super::{array, condition, settings};
@@ -141,48 +139,31 @@ fn write_reader(
     to.set_var_offsets_mode(get("sm.var_offsets.mode"));
     to.set_var_offsets_add_extra_element(settings.flag("sm.var_offsets.extra_element"));
     to.set_var_offsets_bitsize(get("sm.var_offsets.bitsize").parse().unwrap_or(64));
-    let indexed = matches!(content.layout, Layout::Global | Layout::Unordered);
-    if schema.is_dense() {
-        write_plain(content, schema, to.init_dense_reader())
-    } else if indexed {
-        let mut to: reader_index::Builder<'_> = to.init_reader_index();
-        to.set_layout(words::layout(content.layout));
+    // Two kinds of structures, with the same fields as far as they are written here.
+    macro_rules! write_selection {
+        ($to:ident) => {{
+            $to.set_layout(words::layout(content.layout));
+            if let Some(ranges) = &content.subarray {
+                let to = $to.reborrow().init_subarray();
+                write_subarray(ranges, content.layout, schema, to)?;
+            }
+            match &content.condition {
+                Some(found) => condition::write(found, $to.init_condition()),
+                None => Ok(()),
+            }
+        }};
+    }
+    if !schema.is_dense() && matches!(content.layout, Layout::Global | Layout::Unordered) {
+        let mut to = to.init_reader_index();
         to.reborrow().init_read_state().init_frag_tile_idx(0);
-        if let Some(ranges) = &content.subarray {
-            write_subarray(
-                ranges,
-                content.layout,
-                schema,
-                to.reborrow().init_subarray(),
-            )?;
-        }
-        match &content.condition {
-            Some(found) => condition::write(found, to.init_condition()),
-            None => Ok(()),
-        }
+        write_selection!(to)
     } else {
-        write_plain(content, schema, to.init_reader())
-    }
-}
-
-fn write_plain(
-    content: &QueryContent,
-    schema: &ArraySchema,
-    mut to: query_reader::Builder<'_>,
-) -> Result<()> {
-    to.set_layout(words::layout(content.layout));
-    to.reborrow().init_read_state();
-    if let Some(ranges) = &content.subarray {
-        write_subarray(
-            ranges,
-            content.layout,
-            schema,
-            to.reborrow().init_subarray(),
-        )?;
-    }
-    match &content.condition {
-        Some(found) => condition::write(found, to.init_condition()),
-        None => Ok(()),
+        let mut to = match schema.is_dense() {
+            true => to.init_dense_reader(),
+            false => to.init_reader(),
+        };
+        to.reborrow().init_read_state();
+        write_selection!(to)
     }
 }
 
@@ -272,27 +253,24 @@ type Work = (Option<Ranges>, Option<azulejo_format::condition::Condition>);
 
 fn read_work(from: query::Reader<'_>, handle: &QueryHandle) -> Result<Work> {
     let schema = handle.open().snapshot().schema();
-    let plain = |reader: query_reader::Reader<'_>| -> Result<Work> {
-        let found = match reader.has_condition() {
-            true => Some(condition::read(reader.get_condition()?, schema)?),
-            false => None,
-        };
-        Ok((Some(read_subarray(reader.get_subarray()?, handle)?), found))
-    };
-    match handle.kind() {
-        QueryType::Read if from.has_reader_index() => {
-            let reader = from.get_reader_index()?;
+    // Two kinds of structures, with the same fields as far as they are read here.
+    macro_rules! selection {
+        ($reader:expr) => {{
+            let reader = $reader?;
             let found = match reader.has_condition() {
                 true => Some(condition::read(reader.get_condition()?, schema)?),
                 false => None,
             };
             Ok((Some(read_subarray(reader.get_subarray()?, handle)?), found))
-        }
-        QueryType::Read if from.has_dense_reader() => plain(from.get_dense_reader()?),
+        }};
+    }
+    match handle.kind() {
+        QueryType::Read if from.has_reader_index() => selection!(from.get_reader_index()),
+        QueryType::Read if from.has_dense_reader() => selection!(from.get_dense_reader()),
         QueryType::Read if from.has_ordered_dim_label_reader() => {
-            plain(from.get_ordered_dim_label_reader()?)
+            selection!(from.get_ordered_dim_label_reader())
         }
-        QueryType::Read => plain(from.get_reader()?),
+        QueryType::Read => selection!(from.get_reader()),
         QueryType::Delete => {
             let delete = from.get_delete()?;
             Ok(match delete.has_condition() {

@@ -238,6 +238,34 @@ pub struct Attr {
     pub nullable: bool,
 }
 
+impl Attr {
+    /// One whose cells are of one value.
+    pub const fn fixed(name: &'static CStr, datatype: i32) -> Self {
+        let (var, nullable) = (false, false);
+        Self {
+            name,
+            datatype,
+            var,
+            nullable,
+        }
+    }
+
+    /// One whose cells are of any number of values.
+    pub const fn var(name: &'static CStr, datatype: i32) -> Self {
+        let var = true;
+        Self {
+            var,
+            ..Self::fixed(name, datatype)
+        }
+    }
+
+    /// The same, whose cells may be null.
+    pub const fn or_null(self) -> Self {
+        let nullable = true;
+        Self { nullable, ..self }
+    }
+}
+
 /// Makes an array with one dimension `d` of int64 from 1 to `size`.
 pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, attributes: &[Attr]) {
     let (mut domain, mut dimension, mut schema) = (null(), null(), null());
