@@ -196,3 +196,47 @@ fn what_is_wrong_is_said_and_nothing_is_kept() {
     bench.write(path, good);
     bench.line("import v3.zarr good");
 }
+
+#[test]
+fn datasets_go_out_in_both_versions_and_come_back() {
+    let bench = stores();
+    bench.line("import ds2.zarr ds");
+    bench.line("meta set ds/lat __tiledb_attr.lat._FillValue 1.5 --type FLOAT32");
+    for (format, file) in [("zarr", "zarr.json"), ("zarr2", ".zarray")] {
+        bench.line(&format!("export ds out-{format} --format {format}"));
+        assert!(
+            bench
+                .path()
+                .join(format!("out-{format}/t2m/{file}"))
+                .is_file()
+        );
+        bench.line(&format!("import out-{format} back-{format}"));
+        for variable in ["t2m", "count", "time", "x", "lat", "crs"] {
+            let cells = |uri: &str| {
+                bench
+                    .line(&format!("cat {uri}/{variable} --limit 1000"))
+                    .out
+            };
+            assert_eq!(
+                cells("ds"),
+                cells(&format!("back-{format}")),
+                "{format} {variable}"
+            );
+        }
+        let key = |key: &str| {
+            bench
+                .line(&format!("meta back-{format}/t2m __tiledb_attr.t2m.{key}"))
+                .out
+        };
+        assert_eq!(
+            (key("_FillValue").trim(), key("units").trim()),
+            ("-32768", "K")
+        );
+        let fill = bench
+            .line(&format!(
+                "meta back-{format}/lat __tiledb_attr.lat._FillValue"
+            ))
+            .out;
+        assert_eq!(fill.trim(), "1.5");
+    }
+}

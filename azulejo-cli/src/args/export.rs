@@ -165,4 +165,6 @@ pub enum ExportFormat {
     Png,
     /// Folder of Zarr, version 3: a dense array, or a group of them
     Zarr,
+    /// The same in version 2, for older readers
+    Zarr2,
 }

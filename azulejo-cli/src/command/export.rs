@@ -23,6 +23,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use zarr::Version;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
@@ -40,8 +41,13 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
             "bytes are no sight for a terminal; redirect them: > file",
         ));
     }
-    if format == ExportFormat::Zarr {
-        return folder(session, args, to_stdout);
+    let zarr = match format {
+        ExportFormat::Zarr => Some(Version::V3),
+        ExportFormat::Zarr2 => Some(Version::V2),
+        _ => None,
+    };
+    if let Some(version) = zarr {
+        return folder(session, args, version, to_stdout);
     }
     if args.skip_damaged && matches!(format, ExportFormat::Npy | ExportFormat::Png) {
         return Err(CliError::usage(
@@ -72,7 +78,12 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
 }
 
 /// Exports to a folder of Zarr, whole arrays and groups.
-fn folder(session: &mut Session, args: &ExportArgs, to_stdout: bool) -> Result<()> {
+fn folder(
+    session: &mut Session,
+    args: &ExportArgs,
+    version: Version,
+    to_stdout: bool,
+) -> Result<()> {
     let cells = &args.selection.cells;
     let part = cells.condition.is_some() || cells.points.is_some() || !cells.range.is_empty();
     let part = part || !cells.step.is_empty() || !cells.nearest.is_empty();
@@ -81,7 +92,7 @@ fn folder(session: &mut Session, args: &ExportArgs, to_stdout: bool) -> Result<(
             "Zarr is a folder of all cells: it has no selection, and is no stream",
         ));
     }
-    let cells = zarr::write(session, &args.uri, &args.time, &args.file, args.force)?;
+    let cells = zarr::write(session, args, version)?;
     let file = args.file.display().to_string();
     if session.output.json {
         return session

@@ -1,7 +1,7 @@
-//! A folder of Zarr, version 3: of a dense array, or of a group of them as xarray's datasets lie in
+//! A folder of Zarr, version 3 or 2: of a dense array, or of a group of them as xarray's datasets lie in
 //! TileDB (a member is a variable, what begins with `__tiledb_attr.` its attributes).
 
-use crate::args::TimeArgs;
+use crate::args::{ExportArgs, TimeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::output::drawing::base64;
@@ -20,15 +20,19 @@ const SCALAR: &str = "__scalar";
 /// What keys of variables begin with.
 const ATTRIBUTE: &str = "__tiledb_attr.";
 
+/// The versions of Zarr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// `.zarray`, `.zgroup` and `.zattrs`.
+    V2,
+    /// `zarr.json`.
+    V3,
+}
+
 /// Writes a folder; the number of cells in it. Nothing is there before all of it is.
-pub fn write(
-    session: &Session,
-    uri: &str,
-    time: &TimeArgs,
-    folder: &Path,
-    force: bool,
-) -> Result<u64> {
-    if folder.exists() && !force {
+pub fn write(session: &Session, args: &ExportArgs, version: Version) -> Result<u64> {
+    let (uri, time, folder) = (args.uri.as_str(), &args.time, args.file.as_path());
+    if folder.exists() && !args.force {
         return Err(CliError::usage(format!(
             "{} exists; --force replaces it",
             folder.display()
@@ -46,12 +50,12 @@ pub fn write(
     let root = made.path().join("zarr");
     std::fs::create_dir(&root).map_err(failed)?;
     let cells = match session.context.object(uri).object_type()? {
-        Some(ObjectType::Group) => dataset(session, uri, time, &root)?,
+        Some(ObjectType::Group) => dataset(session, uri, time, (&root, version))?,
         _ => {
             let array = session.open(uri, time)?;
             let attributes = plain_keys(array.metadata()?);
-            put(&root, "zarr.json", &group(&attributes).to_string())?;
-            variables(session, &array, None, &root)?
+            put_group(&root, version, attributes)?;
+            variables(session, &array, None, (&root, version))?
         }
     };
     if folder.exists() {
@@ -61,18 +65,72 @@ pub fn write(
     Ok(cells)
 }
 
-fn group(attributes: &Map<String, Json>) -> Json {
-    json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes })
+/// Writes the metadata of a group.
+fn put_group(root: &Path, version: Version, attributes: Map<String, Json>) -> Result<()> {
+    match version {
+        Version::V3 => {
+            let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
+            put(root, "zarr.json", &group.to_string())
+        }
+        Version::V2 => {
+            put(root, ".zgroup", &json!({ "zarr_format": 2 }).to_string())?;
+            put(root, ".zattrs", &Json::Object(attributes).to_string())
+        }
+    }
+}
+
+/// Writes the metadata of an array, which are those of version 3, and in version 2 its fill value.
+fn put_array(folder: &Path, version: Version, mut metadata: Json, fill: &Json) -> Result<()> {
+    if version == Version::V3 {
+        return put(folder, "zarr.json", &metadata.to_string());
+    }
+    let name = metadata["data_type"].as_str().unwrap_or_default();
+    let kind = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "bool" => "|b1".to_owned(),
+        other => {
+            let bits: u32 = name[other.len()..].parse().unwrap_or_default();
+            let order = if bits == 8 { '|' } else { '<' };
+            let kind = other.chars().next().unwrap_or('V');
+            format!("{order}{kind}{}", bits / 8)
+        }
+    };
+    let array = json!({
+        "zarr_format": 2,
+        "shape": metadata["shape"],
+        "chunks": metadata["chunk_grid"]["configuration"]["chunk_shape"],
+        "dtype": kind,
+        "compressor": null,
+        "filters": null,
+        "order": "C",
+        "fill_value": fill,
+        "dimension_separator": ".",
+    });
+    put(folder, ".zarray", &array.to_string())?;
+    let mut attributes = metadata["attributes"].take();
+    if let Some(attributes) = attributes.as_object_mut() {
+        // The array's own says it.
+        attributes.shift_remove("_FillValue");
+        attributes.insert(
+            "_ARRAY_DIMENSIONS".to_owned(),
+            metadata["dimension_names"].take(),
+        );
+    }
+    put(folder, ".zattrs", &attributes.to_string())
 }
 
 /// The members of a group as variables.
-fn dataset(session: &Session, uri: &str, time: &TimeArgs, root: &Path) -> Result<u64> {
+fn dataset(
+    session: &Session,
+    uri: &str,
+    time: &TimeArgs,
+    (root, version): (&Path, Version),
+) -> Result<u64> {
     let group_of = session
         .context
         .group(uri)
         .open_at(time.range(&session.context, uri)?)?;
     let attributes = plain_keys(&group_of.metadata()?);
-    put(root, "zarr.json", &group(&attributes).to_string())?;
+    put_group(root, version, attributes)?;
     let mut cells = 0;
     for member in group_of.members() {
         let name = member.key();
@@ -83,13 +141,18 @@ fn dataset(session: &Session, uri: &str, time: &TimeArgs, root: &Path) -> Result
             continue;
         }
         let array = session.open(&member.location, time)?;
-        cells += variables(session, &array, Some(name), root)?;
+        cells += variables(session, &array, Some(name), (root, version))?;
     }
     Ok(cells)
 }
 
 /// The attributes of an array as Zarr's arrays.
-fn variables(session: &Session, array: &Array, member: Option<&str>, root: &Path) -> Result<u64> {
+fn variables(
+    session: &Session,
+    array: &Array,
+    member: Option<&str>,
+    (root, version): (&Path, Version),
+) -> Result<u64> {
     let keys = array.metadata()?.clone();
     let schema = array.schema();
     let left_out: Vec<&str> = schema.attributes.iter().map(|a| a.name.as_str()).collect();
@@ -139,15 +202,24 @@ fn variables(session: &Session, array: &Array, member: Option<&str>, root: &Path
             _ => name,
         };
         let folder = root.join(own);
-        put(&folder, "zarr.json", &metadata.to_string())?;
+        let fill = keys.get(&format!("{ATTRIBUTE}{name}._FillValue"));
+        let fill = fill.map_or(Json::Null, |v| json_of(v.datatype, v.count(), &v.data));
+        let fill = match fill.as_str() {
+            Some("inf") => "Infinity".into(),
+            Some("-inf") => "-Infinity".into(),
+            _ => fill,
+        };
+        put_array(&folder, version, metadata, &fill)?;
         for index in places(&shape, &chunk) {
             interrupt::check()?;
             let mut key = vec!["c".to_owned()];
             key.extend(index.iter().map(u64::to_string));
             let body = ask(&key)?;
-            let path = match scalar && member.is_some() {
-                true => "c".to_owned(),
-                false => key.join("/"),
+            let path = match (version, scalar && member.is_some()) {
+                (Version::V3, true) => "c".to_owned(),
+                (Version::V3, false) => key.join("/"),
+                (Version::V2, true) => "0".to_owned(),
+                (Version::V2, false) => key.get(1..).unwrap_or_default().join("."),
             };
             put(&folder, &path, &body)?;
         }
@@ -213,12 +285,22 @@ fn attributes_of(keys: &Metadata, name: &str, array: &Json) -> Map<String, Json>
             .as_str()
             .is_some_and(|t| t.starts_with("float"));
         let json = match own == "_FillValue" && real && value.datatype.is_real() {
-            true => base64(&value.data).into(),
+            true => base64(&real_bytes(&value.data)).into(),
             false => json_of(value.datatype, value.count(), &value.data),
         };
         attributes.insert(own.to_owned(), json);
     }
     attributes
+}
+
+/// A real as the bytes of one of eight, which xarray has for those of four too.
+fn real_bytes(data: &[u8]) -> Vec<u8> {
+    match data.first_chunk::<4>() {
+        Some(bytes) if data.len() == 4 => {
+            f64::from(f32::from_le_bytes(*bytes)).to_le_bytes().to_vec()
+        }
+        _ => data.to_vec(),
+    }
 }
 
 /// Writes a file below a folder.
