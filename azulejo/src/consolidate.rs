@@ -27,6 +27,7 @@ mod fragment_metadata;
 mod fragments;
 mod merge;
 mod metadata;
+mod options;
 mod past;
 mod plan;
 mod replace;
@@ -34,7 +35,8 @@ mod tiler;
 mod vacuum;
 
 pub use choose::Choice;
-pub use fragments::{FragmentOptions, Merged};
+pub use fragments::Merged;
+pub use options::FragmentOptions;
 pub use past::Restored;
 pub use plan::ConsolidationPlan;
 pub use vacuum::{Kept, VacuumOptions, Vacuumed};

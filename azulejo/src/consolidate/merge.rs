@@ -3,7 +3,7 @@
 //! Cells of sparse arrays keep the time that they were written and deleted at, so that a reader of
 //! any time still finds what was there then. What is written does not count yet.
 
-use super::fragments::FragmentOptions;
+use super::options::FragmentOptions;
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use crate::array::Array;
 use crate::cancel::Operation;
