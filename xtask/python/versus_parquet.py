@@ -8,11 +8,9 @@ usage: versus_parquet.py FOLDER [--seed N] [--rounds N] [--cells N] [--only TEXT
 """
 
 import argparse
-import gc
-import math
+import os
 import pathlib
 import shutil
-import time
 
 import azulejo_db as az
 import datafusion
@@ -21,16 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from ratios import seconds, summary
 
 SIDE, TILES = {2: 1 << 20, 3: 1 << 14, 4: 1 << 10}, {2: 32, 3: 8, 4: 5}
 ROW_GROUP = 122_880
-
-
-def seconds(work):
-    gc.collect()
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
 
 
 class Bench:
@@ -56,12 +48,6 @@ class Bench:
             self.rows.append((who, name.split(":")[1].strip(), best[who] / best[ours]))
         line = "  ".join(f"{who} {best[who] / best[ours]:7.2f}" for who in list(works)[1:])
         print(f"{name:<34} {best[ours] * 1e3:9.2f} ms   {line}", flush=True)
-
-    def summary(self):
-        for who in dict.fromkeys(row[0] for row in self.rows):
-            ratios = [row[2] for row in self.rows if row[0] == who]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"beside {who}: {len(ratios)} workloads, geometric mean {mean:.2f}, least {min(ratios):.2f}")
 
 
 def rows(rng, ndim, cells):
@@ -196,8 +182,6 @@ def compare(bench, ndim, cells):
         def work():
             path = write()
             with open(path, "rb") as file:
-                import os
-
                 os.fsync(file.fileno())
             return 0
         return work
@@ -245,7 +229,7 @@ def main():
     )
     for ndim in (2, 3, 4):
         compare(bench, ndim, given.cells)
-    bench.summary()
+    summary(bench.rows)
     shutil.rmtree(given.folder)
 
 

@@ -5,24 +5,15 @@ usage: versus_python.py FOLDER [--seed N] [--rounds N] [--only TEXT]
 """
 
 import argparse
-import gc
-import math
 import pathlib
 import shutil
-import time
 
 import azulejo_db as az
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import tiledb
-
-
-def seconds(work):
-    gc.collect()
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
+from ratios import seconds, summary
 
 
 def same(a, b):
@@ -64,12 +55,6 @@ class Bench:
         ratio = min(others) / min(mine)
         self.rows.append((who, name, min(mine), min(others), ratio))
         print(f"{name:<44} {min(mine) * 1e3:9.2f} {min(others) * 1e3:9.2f}  {ratio:6.2f}  {who}", flush=True)
-
-    def summary(self):
-        for who in dict.fromkeys(row[0] for row in self.rows):
-            ratios = [row[4] for row in self.rows if row[0] == who]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"beside {who}: {len(ratios)} workloads, geometric mean {mean:.2f}, least {min(ratios):.2f}")
 
     def path(self, name):
         return str(self.folder / name)
@@ -252,7 +237,7 @@ def main():
     print(f"{'':<44} {'ours':>9} {'theirs':>9}  {'ratio':>6}")
     for part in (dense, table, datasets):
         part(bench)
-    bench.summary()
+    summary(bench.rows)
     shutil.rmtree(given.folder)
 
 
