@@ -103,18 +103,25 @@ export default async function (origin) {
 const folders = { "/pkg": join(here, "../pkg"), "/test": here, "/arrays": large };
 const options = { skip: skip || (isKnown ? false : "this system does not tell what a process takes") };
 
+/**
+ * What a page holds is what it takes in the middle; at most it takes as much more as the browser's
+ * collector leaves of what was fetched and shown before, which is no work of ours.
+ */
+function staysBelow({ median, most }, holds) {
+  assert.ok(median < holds, `${median} MB in the middle`);
+  assert.ok(most < holds + 150, `${most} MB at most`);
+}
+
 test("a scan of 1 GB in a browser stays below 300 MB", options, async (t) => {
-  const { answer, median, most } = await measured(scan, folders);
-  t.diagnostic(`${median} MB in the middle, ${most} MB at most`);
+  const { answer, ...memory } = await measured(scan, folders);
+  t.diagnostic(`${memory.median} MB in the middle, ${memory.most} MB at most`);
   assert.equal(answer.cells, SIDE * SIDE);
-  assert.ok(median < 300, `${median} MB in the middle`);
-  // The collector of the browser comes when it likes.
-  assert.ok(most < 450, `${most} MB at most`);
+  staysBelow(memory, 300);
 });
 
-test("windows of 1 GB in a browser stay below 300 MB", options, async (t) => {
-  const { answer, median, most } = await measured(windows, folders);
-  t.diagnostic(`${median} MB in the middle, ${most} MB at most`);
+test("windows of 1 GB in a browser stay below 250 MB", options, async (t) => {
+  const { answer, ...memory } = await measured(windows, folders);
+  t.diagnostic(`${memory.median} MB in the middle, ${memory.most} MB at most`);
   assert.equal(answer.cells, 120 * TILE * TILE);
-  assert.ok(most < 300, `${most} MB at most`);
+  staysBelow(memory, 250);
 });
