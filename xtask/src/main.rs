@@ -19,6 +19,7 @@ mod interop_write;
 mod neighbours;
 mod peer;
 mod reference;
+mod unit_tests;
 mod versus;
 mod web;
 mod wheel;
@@ -67,6 +68,9 @@ cargo xtask TASK
                               TileDB-Py's own tests on our C library, against the reference's list
   clients [NAME ..] [--from DIR] [--library FILE]
                               tests of packages that use libtiledb (bioimg, segy, vector-search, soma, cf) on both libraries
+  unit-tests [TEXT ..] [--from DIR] [--library FILE]
+                              those of TileDB's own unit tests and regression programs that need its public headers
+                              alone, on both libraries; wants a C++ compiler and git
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         ["endure", rest @ ..] => endure::run(rest),
         ["cloud", rest @ ..] => cloud::run(rest),
         ["clients", rest @ ..] => clients::run(rest),
+        ["unit-tests", rest @ ..] => unit_tests::run(rest),
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
