@@ -19,6 +19,8 @@ pub const OK: i32 = 0;
 pub const ERR: i32 = -1;
 /// There is no valid context to report to.
 pub const INVALID_CONTEXT: i32 = -3;
+/// There is no place for an error to report.
+pub const INVALID_ERROR: i32 = -4;
 
 /// What every parameter can do before a body runs.
 pub trait Argument {

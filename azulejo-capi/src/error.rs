@@ -98,14 +98,15 @@ impl ErrorHandle {
     }
 }
 
-/// Runs a body and hands its error to the caller's `tiledb_error_t**`, if there is one.
+/// Runs a body and hands its error to the caller's `tiledb_error_t**`; without one nothing is done.
 pub fn report(error: &Out<Ptr<ErrorHandle>>, body: impl FnOnce() -> Result<()>) -> i32 {
+    if error.is_null() {
+        return crate::boundary::INVALID_ERROR;
+    }
     match crate::boundary::run(body) {
         Ok(()) => crate::boundary::OK,
         Err(failure) => {
-            if !error.is_null() {
-                let _ = error.give(ErrorHandle::new(&failure.message));
-            }
+            let _ = error.give(ErrorHandle::new(&failure.message));
             failure.code
         }
     }

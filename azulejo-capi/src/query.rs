@@ -7,6 +7,7 @@ mod cut;
 pub mod estimate;
 pub mod field;
 mod held;
+mod outside;
 mod partial;
 mod parts;
 mod read;

@@ -1,6 +1,8 @@
 //! Constants as functions, and what belongs to no handle.
 
-use crate::boundary::{ERR, INVALID_CONTEXT, OK, Out, Pointer, Ptr, Str, Text, capi_plain};
+use crate::boundary::{
+    ERR, INVALID_CONTEXT, INVALID_ERROR, OK, Out, Pointer, Ptr, Str, Text, capi_plain,
+};
 use crate::strings::StringHandle;
 
 /// The version of libtiledb that this library stands in for.
@@ -45,7 +47,7 @@ pub extern "C" fn tiledb_timestamps() -> Str {
 #[unsafe(no_mangle)]
 pub extern "C" fn tiledb_status_code(status: i32) -> i32 {
     match status {
-        OK | ERR | INVALID_CONTEXT | -2 | -4 | -5 => status,
+        OK | ERR | INVALID_CONTEXT | INVALID_ERROR | -2 | -5 => status,
         _ => ERR,
     }
 }
@@ -87,6 +89,6 @@ fn as_built() -> String {
         part("azure", stores),
         part("gcs", stores),
         part("s3", stores),
-        part("serialization", false)
+        part("serialization", true)
     )
 }

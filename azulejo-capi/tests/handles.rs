@@ -131,6 +131,10 @@ fn freeing_twice_does_nothing() {
     free!(tiledb_domain_free, domain);
     raw!(tiledb_domain_free, &mut domain);
     free!(tiledb_domain_free, copy);
+    // Without a place for errors nothing is done.
+    let mut none = null();
+    assert_eq!(raw!(tiledb_config_alloc, &mut none, null()), -4);
+    assert!(none.is_null());
     // Neither does freeing a handle as one of another kind.
     let mut config = null();
     let mut error = null();

@@ -742,6 +742,8 @@ fn what_is_built_in_is_json() {
         let enabled = &json["as_built"]["parameters"]["storage_backends"][name]["enabled"];
         assert_eq!(enabled, &serde_json::Value::Bool(supported == 1));
     }
+    let serialization = &json["as_built"]["parameters"]["support"]["serialization"];
+    assert_eq!(serialization["enabled"], true);
     raw!(tiledb_string_free, &mut built);
 }
 
@@ -913,5 +915,32 @@ fn members_of_groups_give_way_to_those_added_later() {
             location.ends_with(members[0].to_str().unwrap()),
             "{location}"
         );
+    }
+}
+
+#[test]
+fn coordinates_beyond_the_domain_are_named() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    for layout in [GLOBAL, UNORDERED] {
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = query(ctx.0, array, WRITE, layout);
+        let (mut a, mut d) = (vec![0i64; 3], vec![7i64, 41, 50]);
+        let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
+        let set = |name: &CStr, values: &mut [i64], size: &mut u64| {
+            ok!(tiledb_query_set_data_buffer, ctx.0, q, name, values, size);
+        };
+        set(c"a", &mut a, &mut a_size);
+        set(c"d", &mut d, &mut d_size);
+        let message = fails!(tiledb_query_submit, ctx.0, q);
+        assert_eq!(
+            message,
+            "[TileDB::Dimension] Error: Dimension: Coordinate 41 is out of domain bounds [1, 40] \
+             on dimension 'd'"
+        );
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
     }
 }

@@ -9,6 +9,7 @@ use super::parts::{self, Estimate, Part, Parts, Span, Walk};
 use crate::array::OpenArray;
 use crate::error::Result;
 use azulejo::Array;
+use azulejo::array::Fragment;
 use azulejo::space::{DimSelection, Layout, Subarray};
 use azulejo_format::schema::{ArraySchema, FieldIndex, TileAxis};
 use azulejo_format::{NdRectangle, Range};
@@ -56,6 +57,8 @@ pub struct Progress {
     fields: Vec<Field>,
     /// What the boxes of a part take together.
     added: Vec<Bytes>,
+    /// The fragments that the selection meets, by their place.
+    met: Vec<usize>,
     parts: Parts,
 }
 
@@ -84,7 +87,9 @@ impl Progress {
         ) else {
             return Ok(None);
         };
-        let (array, parts) = (open.array()?, Parts::new(walk, ranges));
+        let array = open.array()?;
+        let met = met(&array, &axes, &ranges);
+        let parts = Parts::new(walk, ranges);
         let boxes = parts.box_num();
         if layout == Layout::Global && boxes > 1 {
             return Ok(None);
@@ -103,6 +108,7 @@ impl Progress {
             axes,
             added: vec![Bytes::default(); fields.len()],
             fields,
+            met,
             parts,
         }))
     }
@@ -154,6 +160,7 @@ impl Progress {
             axes: &self.axes,
             fields: &self.fields,
             added: &mut self.added,
+            met: &self.met,
             one: self.parts.box_num() == 1,
         };
         look(&mut self.parts, &mut sizes)
@@ -269,19 +276,42 @@ fn known_fit(fields: &[Field], cells: u64) -> bool {
     })
 }
 
+/// The dense fragments that hold something within the bounds of some range along each dimension.
+fn met(array: &Array, axes: &[TileAxis], part: &Part) -> Vec<usize> {
+    let meets = |fragment: &Fragment| {
+        let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
+            return false;
+        };
+        let mut along = axes.iter().zip(part).zip(&written.ranges);
+        along.all(|((axis, ranges), written)| {
+            axis.offsets_of(written).is_none_or(|(first, last)| {
+                ranges
+                    .iter()
+                    .any(|(low, high)| *low <= last && first <= *high)
+            })
+        })
+    };
+    let fragments = array.fragments().iter().enumerate();
+    fragments
+        .filter(|(_, fragment)| fragment.is_dense() && meets(fragment))
+        .map(|(at, _)| at)
+        .collect()
+}
+
 /// What parts are estimated to take, beside the room that there was at first.
 struct Sizes<'a> {
     array: &'a Array,
     axes: &'a [TileAxis],
     fields: &'a [Field],
     added: &'a mut Vec<Bytes>,
+    met: &'a [usize],
     /// Whether the selection is one box, which is divided alike whether it seems to fit or not.
     one: bool,
 }
 
 impl Sizes<'_> {
     /// What the fragments' tiles say of a box.
-    fn of_box(&self, spans: &[Span]) -> Result<Vec<Bytes>> {
+    fn of_box(&self, spans: &[Span], met: &[usize]) -> Result<Vec<Bytes>> {
         let bounds =
             self.axes.iter().zip(spans).map(|(axis, (low, high))| {
                 Range::new(axis.coordinate(*low), axis.coordinate(*high))
@@ -290,7 +320,8 @@ impl Sizes<'_> {
             ranges: bounds.collect(),
         };
         let mut sizes = vec![Bytes::default(); self.fields.len()];
-        for fragment in self.array.fragments().iter().filter(|f| f.is_dense()) {
+        let fragments = met.iter().filter_map(|at| self.array.fragments().get(*at));
+        for fragment in fragments {
             let tiles: Vec<Share> = estimate::tiles_of_box(fragment, &bounds)?.unwrap_or_default();
             for (field, size) in self.fields.iter().zip(&mut sizes) {
                 let own = fragment.field(&field.name);
@@ -326,7 +357,7 @@ impl Estimate for Sizes<'_> {
         if self.one {
             return self.fits(&ranges.iter().map(|span| vec![*span]).collect());
         }
-        let sizes = self.of_box(ranges)?;
+        let sizes = self.of_box(ranges, self.met)?;
         let mut fits = true;
         for ((added, size), field) in self.added.iter_mut().zip(sizes).zip(self.fields) {
             added.fixed += size.fixed;
@@ -342,13 +373,14 @@ impl Estimate for Sizes<'_> {
         if !known || self.fields.iter().all(|field| !field.var) {
             return Ok(known);
         }
+        let met = met(self.array, self.axes, part);
         let mut values = vec![0.0; self.fields.len()];
         let mut at = vec![0; part.len()];
         loop {
             let spans: Option<Vec<Span>> = (part.iter().zip(&at))
                 .map(|(ranges, at)| ranges.get(*at).copied())
                 .collect();
-            let sizes = self.of_box(&spans.unwrap_or_default())?;
+            let sizes = self.of_box(&spans.unwrap_or_default(), &met)?;
             for (values, size) in values.iter_mut().zip(sizes) {
                 *values += size.values;
             }

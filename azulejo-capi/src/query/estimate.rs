@@ -1,8 +1,8 @@
 //! Estimated result sizes, as the reference reckons them: of each tile as much as the selection takes
 //! of its bounds.
 
+mod boxes;
 mod overlap;
-mod sparse;
 
 use super::{State, zipped};
 use crate::array::OpenArray;
@@ -77,9 +77,7 @@ pub fn sizes(
         None => Subarray::all(),
     };
     let array = open.array()?;
-    if !schema.is_dense()
-        && let Some(sizes) = sparse::sizes(&array, schema, field, name, &subarray)?
-    {
+    if let Some(sizes) = boxes::sizes(&array, schema, field, name, &subarray)? {
         return Ok(sizes);
     }
     let selected: Vec<(&Fragment, Vec<Share>)> = array
@@ -151,7 +149,8 @@ fn touched(fragment: &Fragment, selections: &[DimSelection]) -> Result<Option<Ve
     }
 }
 
-/// The tiles of a dense fragment in a box; `None` if its cells cannot be counted.
+/// The tiles of a dense fragment in a box, those included of which the fragment has other cells;
+/// `None` if its cells cannot be counted.
 pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<Vec<Share>>> {
     let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
         return Ok(Some(Vec::new()));
@@ -164,10 +163,21 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
     let Some(bounds) = grid.offsets_of(written) else {
         return Ok(None);
     };
-    let both = selected
+    // Whole tiles are there, whatever was written of them.
+    let both = grid
+        .axes()
         .iter()
-        .zip(&bounds)
-        .map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+        .zip(grid.extents())
+        .zip(&selected)
+        .zip(&bounds);
+    let both = both.map(|(((axis, extent), selected), written)| {
+        let start = axis.tile_of(written.0).saturating_mul(*extent);
+        let end = axis.tile_of(written.1).saturating_mul(*extent);
+        (
+            selected.0.max(start),
+            selected.1.min(end.saturating_add(extent - 1)),
+        )
+    });
     let both: Vec<(u64, u64)> = both.collect();
     if both.iter().any(|(first, last)| first > last) {
         return Ok(Some(Vec::new()));
@@ -198,12 +208,31 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
         found.push((tiles.tile_index(&at), share(&at)));
         let step = at.iter().zip(&last).rposition(|(at, last)| at < last);
         let Some(step) = step else {
-            return Ok(Some(found));
+            return Ok(Some(in_order(found)));
         };
         for (i, (at, first)) in at.iter_mut().zip(&first).enumerate().skip(step) {
             *at = if i == step { *at + 1 } else { *first };
         }
     }
+}
+
+/// Tiles in the order in which the reference adds them up, which tells where sums are rounded: those
+/// that are taken whole and follow each other, then the others.
+fn in_order(mut found: Vec<Share>) -> Vec<Share> {
+    found.sort_unstable_by_key(|(tile, _)| *tile);
+    let mut runs = Vec::with_capacity(found.len());
+    let mut others = Vec::new();
+    let follow = |a: &Share, b: &Share| a.1 == 1.0 && b.1 == 1.0 && a.0 + 1 == b.0;
+    for run in found.chunk_by(follow) {
+        let to = if run.len() > 1 {
+            &mut runs
+        } else {
+            &mut others
+        };
+        to.extend_from_slice(run);
+    }
+    runs.append(&mut others);
+    runs
 }
 
 /// The range from the first to the last of ranges.

@@ -57,7 +57,7 @@ fn find(query: &Arc<Shared>, name: &str) -> Result<(i32, ColumnType)> {
         .aggregates
         .iter()
         .find(|aggregate| aggregate.name == name);
-    let found = found.ok_or_else(|| Failure::new(format!("There is no field '{name}'")))?;
+    let found = found.ok_or_else(|| Failure::new(format!("There is no field {name}")))?;
     Ok((AGGREGATE, found.column_type.clone()))
 }
 

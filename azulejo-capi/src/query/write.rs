@@ -2,6 +2,7 @@
 
 use super::State;
 use super::buffers::FieldBuffers;
+use super::outside;
 use super::partial::Partial;
 use super::read::{Source, source};
 use super::zipped::Unzipped;
@@ -303,7 +304,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
                 state.write.global = Some(array.writer(options(state, open)?)?);
             }
             if let Some(writer) = &mut state.write.global {
-                let failed = |error| Failure::new(format!("Write failed; {error}"));
+                let failed = |error| outside::told(schema, &cells, "Write failed; ", &error);
                 writer.write_views(&cells).map_err(failed)?;
             }
         } else {
@@ -337,9 +338,10 @@ fn write_fragments(
     array: &Array,
     cells: &[ColumnView<'_>],
 ) -> Result<()> {
+    let failed = |error| outside::told(array.schema(), cells, "", &error);
     let mut writer = array.writer(options(state, open)?)?;
-    writer.write_views(cells)?;
-    let names = writer.finish()?;
+    writer.write_views(cells).map_err(failed)?;
+    let names = writer.finish().map_err(failed)?;
     note(state, open, names);
     Ok(())
 }

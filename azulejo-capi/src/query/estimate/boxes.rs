@@ -1,12 +1,14 @@
-//! Estimates for sparse arrays: of each tile the share of its bounds that is selected.
+//! Estimates box by box: of each tile the share of its bounds that is selected.
 
-use super::{Sizes, overlap};
+use super::{Share, Sizes, overlap, tiles_of_box};
 use crate::error::Result;
 use azulejo::Array;
 use azulejo::array::Fragment;
 use azulejo::space::{DimSelection, Subarray};
-use azulejo_format::Range;
+use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, FieldIndex};
+use azulejo_format::{NdRectangle, Range};
+use std::cmp::Ordering;
 
 /// Selections of more boxes than this are taken whole.
 const MAX_BOXES: usize = 4096;
@@ -59,15 +61,82 @@ pub fn sizes(
     else {
         return Ok(None);
     };
+    let fragments = array.fragments().iter();
+    let fragments: Vec<&Fragment> = fragments.filter(|f| meets(schema, f, subarray)).collect();
     let mut needed = Needed::default();
     for one in &boxes {
-        needed.add(&of_box(array, schema, field, name, one)?);
+        needed.add(&of_box(&fragments, schema, field, name, one)?);
+    }
+    if schema.is_dense() {
+        // Cells that nobody wrote are results too.
+        let Some(cells) = subarray.cell_num(schema) else {
+            return Ok(None);
+        };
+        needed.fill(schema, field, cells as f64);
     }
     let value = schema
         .type_of(field)
         .map_or(1, |(datatype, _)| datatype.size());
     let cell = schema.cell_size(field).unwrap_or(value) as u64;
     Ok(Some(needed.sizes(cell, schema.is_nullable(field))))
+}
+
+/// Whether along each dimension some range meets what a fragment holds. Where one does, the others are
+/// estimated by the tiles that they take of it, whether cells were written there or not.
+fn meets(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray) -> bool {
+    let (Subarray::Box(selections), Some(written)) =
+        (subarray, fragment.footer().non_empty_domain.as_ref())
+    else {
+        return true;
+    };
+    let all = selections.iter().zip(&written.ranges);
+    let mut all = all.zip(&schema.domain.dimensions);
+    all.all(|((selection, written), dimension)| {
+        let DimSelection::Ranges(ranges) = selection else {
+            return true;
+        };
+        let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+        dimension.is_var()
+            || ranges
+                .iter()
+                .any(|r| !less(&r.end, &written.start) && !less(&written.end, &r.start))
+    })
+}
+
+/// The tiles of a fragment that a box meets, in the order in which they are added up.
+fn shares(schema: &ArraySchema, fragment: &Fragment, one: &OneBox<'_>) -> Result<Vec<Share>> {
+    let dimensions = &schema.domain.dimensions;
+    if fragment.is_dense() {
+        let ranges = one
+            .iter()
+            .zip(dimensions)
+            .map(|(range, dimension)| range.or(dimension.domain.as_ref()).cloned());
+        let Some(ranges) = ranges.collect() else {
+            return Ok(Vec::new());
+        };
+        return Ok(tiles_of_box(fragment, &NdRectangle { ranges })?.unwrap_or_default());
+    }
+    let tree = fragment.rtree()?;
+    let mut found = Vec::new();
+    for tile in 0..fragment.tile_num() {
+        let index = usize::try_from(tile).unwrap_or(usize::MAX);
+        let mut share = 1.0;
+        for (d, (range, dimension)) in one.iter().zip(dimensions).enumerate() {
+            if let (Some(range), Some(bounds)) = (range, tree.tile_range(index, d)) {
+                let along = overlap::share(dimension, range, bounds);
+                // Where boxes meet, something is taken of the tile.
+                let both: f64 = share * along;
+                share = match along > 0.0 && share > 0.0 {
+                    true => both.max(f64::from_bits(1)),
+                    false => 0.0,
+                };
+            }
+        }
+        if share > 0.0 {
+            found.push((tile, share));
+        }
+    }
+    Ok(found)
 }
 
 /// Bytes, before they are rounded up.
@@ -88,6 +157,19 @@ impl Needed {
             (Some(a), Some(b)) => Some(a + b),
             (a, b) => a.or(b),
         };
+    }
+
+    /// At least what so many cells take that are filled up.
+    fn fill(&mut self, schema: &ArraySchema, field: FieldIndex, cells: f64) {
+        let each = schema.cell_size(field).unwrap_or(8) as f64;
+        self.fixed = self.fixed.max(cells * each);
+        if let (Some(values), FieldIndex::Attribute(index)) = (&mut self.values, field) {
+            let fill = schema.attribute(index).map_or(0, |a| a.fill_value.len());
+            *values = values.max(cells * fill as f64);
+        }
+        if schema.is_nullable(field) {
+            self.validity = self.validity.max(cells);
+        }
     }
 
     /// Room for one cell at least, if there is something: of `cell` bytes, or with a value of as many.
@@ -116,10 +198,10 @@ impl Needed {
     }
 }
 
-/// What a box of a sparse array holds of a field: no more cells than it has coordinates, where
-/// these are counted and appear once.
+/// What a box holds of a field: no more cells than it has coordinates, where these are counted and
+/// appear once.
 fn of_box(
-    array: &Array,
+    fragments: &[&Fragment],
     schema: &ArraySchema,
     field: FieldIndex,
     name: &str,
@@ -134,31 +216,15 @@ fn of_box(
         values: schema.is_var(field).then_some(0.0),
         ..Needed::default()
     };
-    for fragment in array.fragments() {
-        let Some(own) = fragment.field(name) else {
+    for fragment in fragments {
+        let own = fragment.field(name);
+        if own.is_none() && matches!(field, FieldIndex::Attribute(_)) {
             continue;
-        };
-        let tree = fragment.rtree()?;
-        for tile in 0..fragment.tile_num() {
-            let index = usize::try_from(tile).unwrap_or(usize::MAX);
-            let mut share = 1.0;
-            for (d, (range, dimension)) in one.iter().zip(&schema.domain.dimensions).enumerate() {
-                if let (Some(range), Some(bounds)) = (range, tree.tile_range(index, d)) {
-                    let along = overlap::share(dimension, range, bounds);
-                    // Where boxes meet, something is taken of the tile.
-                    let both: f64 = share * along;
-                    share = match along > 0.0 && share > 0.0 {
-                        true => both.max(f64::from_bits(1)),
-                        false => 0.0,
-                    };
-                }
-            }
-            if share == 0.0 {
-                continue;
-            }
+        }
+        for (tile, share) in shares(schema, fragment, one)? {
             let cells = fragment.tile_cell_num(tile) as f64;
             needed.fixed += cells * cell * share;
-            if let Some(values) = &mut needed.values {
+            if let (Some(values), Some(own)) = (&mut needed.values, own) {
                 *values += fragment.var_tile_size(own, tile)? as f64 * share;
             }
             if nullable {
