@@ -459,9 +459,14 @@ fn arrays<'a>(before: Before, duplicates: bool) -> Matrix<'a> {
         look,
         claims: false,
         files: false,
-        every: 1,
+        every: every(3),
         may_agree: false,
     }
+}
+
+/// How many stops are one that is tried: these, or as many as `AZULEJO_EVERY` says (1: all of them).
+fn every(usual: usize) -> usize {
+    std::env::var("AZULEJO_EVERY").map_or(usual, |every| every.parse().unwrap())
 }
 
 fn check_pairs(matrix: &Matrix<'_>) {
@@ -545,7 +550,7 @@ fn on_a_group() {
         look: look_at_group,
         claims: false,
         files: false,
-        every: 1,
+        every: every(1),
         may_agree: true,
     });
 }
@@ -562,13 +567,10 @@ fn where_folders_have_no_locks() {
     check_pairs(&matrix);
 }
 
-/// Real files, which two storages lock and change as two processes do: some of the stops, or as
-/// many as `AZULEJO_EVERY` says (1: all of them).
+/// Real files, which two storages lock and change as two processes do.
 #[cfg(unix)]
 #[test]
 fn on_files() {
-    let every = std::env::var("AZULEJO_EVERY").ok();
-    let every = every.map_or(23, |every| every.parse().unwrap());
     // Where nothing is synced, which is not what this is about.
     let quick = std::path::Path::new("/dev/shm");
     let folder = match quick.is_dir() {
@@ -586,7 +588,7 @@ fn on_files() {
     ] {
         let mut matrix = arrays(before, duplicates);
         matrix.name.push_str(", files");
-        (matrix.files, matrix.every) = (true, every);
+        (matrix.files, matrix.every) = (true, every(23));
         check_pairs(&matrix);
     }
 }

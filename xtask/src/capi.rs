@@ -10,16 +10,15 @@ const HEADER: &str = "include/azulejo_tiledb.h";
 /// What programs linked to libtiledb 2.30 look for.
 const SONAME: &str = "libtiledb.so.2.30";
 
-/// Builds the library and returns where it lies. `debug` builds are for trying things out.
+/// Builds the library and returns where it lies. `debug` builds are for trying things out: they have
+/// the features that the tests of the workspace have, for which all is built anyway.
 pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command
-        .current_dir(root)
-        .args(["build", "-p", "azulejo-capi"]);
-    if !debug {
-        command.arg("--release");
-    }
+    command.current_dir(root).args(match debug {
+        true => ["build", "--workspace", "--exclude=azulejo-python", "--lib"].as_slice(),
+        false => ["build", "--package", "azulejo-capi", "--release"].as_slice(),
+    });
     reference::run(&mut command)?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

@@ -71,13 +71,14 @@ pub fn bench(root: &Path) -> Outcome {
         .arg(folder))
 }
 
-/// The command line, as tests build it.
+/// The command line, as the tests of the workspace build it.
 fn program(root: &Path) -> Result<PathBuf, String> {
     run(Command::new("cargo").current_dir(root).args([
         "build",
         "--locked",
-        "--package",
-        "azulejo-cli",
+        "--workspace",
+        "--bin",
+        "azulejo",
     ]))?;
     let name = format!("target/debug/azulejo{}", std::env::consts::EXE_SUFFIX);
     Ok(root.join(name))
