@@ -19,6 +19,7 @@ mod interop_write;
 mod neighbours;
 mod peer;
 mod reference;
+mod sql;
 mod unit_tests;
 mod versus;
 mod web;
@@ -77,6 +78,8 @@ cargo xtask TASK
   web small                   builds it without Arrow, to see that it stays small
   web bench                   times it beside zarrita on 1 GB of cells
   web pictures                does that and leaves pictures of the viewer in docs/images
+  sql tpch [--scale N] [--only NUMBER] [--keep]
+                              TPC-H's queries on arrays, and with DuckDB on the same rows as Parquet: same answers
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
   versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
@@ -139,6 +142,7 @@ fn main() -> ExitCode {
         ["web", "bench"] => web::bench(&root()),
         ["web", "test"] => web::test(&root(), None),
         ["web", "pictures"] => web::test(&root(), Some(&root().join("docs/images"))),
+        ["sql", "tpch", rest @ ..] => sql::tpch(&root(), rest),
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }
