@@ -90,3 +90,48 @@ fn cells_are_grouped_by_their_time() {
     let minutes = bench.json("agg a count --by t:minute --where 't < 2024-01-01T00:03'");
     assert_eq!(minutes.as_array().unwrap().len(), 3);
 }
+
+/// What nobody has written is in no group and has no values, but `count` of all counts it, as without
+/// groups; what equals the fill value and was written has one.
+#[test]
+fn groups_have_the_written_cells_of_a_dense_array() {
+    let bench = Bench::new();
+    let cells = "x,y,v,small\n0,0,-2147483648,1\n0,1,5,2\n1,0,7,255\n1,1,5,4\n";
+    bench.write("d.csv", cells);
+    bench.line(
+        "import d.csv d --dims x,y --dense --domain x=0:9 --domain y=0:9 --type v=INT32 --type small=UINT8",
+    );
+    let schema = bench.json("schema d");
+    let fill = &schema["attributes"][0]["fill_value"];
+    assert_eq!(fill, -2_147_483_648_i64, "{schema}");
+    let plain = bench.json("agg d count sum:v min:v max:small --range x=0:4");
+    let read = bench.json("agg d count sum:v min:v max:small distinct:v --range x=0:4");
+    // Along y as far as something was written.
+    assert_eq!(plain["count"], 10);
+    for name in ["count", "sum:v", "min:v", "max:small"] {
+        assert_eq!(plain[name], read[name], "{name}");
+    }
+    assert_eq!(read["distinct:v"], 3);
+    assert_eq!(
+        (&read["min:v"], &read["max:small"]),
+        (&(-2_147_483_648_i64).into(), &255.into())
+    );
+    let rows = bench.json("agg d count min:v sum:small --by x");
+    let expected = serde_json::json!([
+        {"x": "0", "count": 2, "min:v": -2_147_483_648_i64, "sum:small": 3},
+        {"x": "1", "count": 2, "min:v": 5, "sum:small": 259},
+    ]);
+    assert_eq!(rows, expected);
+    // Cells that do not meet a condition are in no group either.
+    let fives = bench.json("agg d count sum:small --by v --where 'v > 0'");
+    let expected = serde_json::json!([
+        {"v": "5", "count": 2, "sum:small": 6},
+        {"v": "7", "count": 1, "sum:small": 255},
+    ]);
+    assert_eq!(fives, expected);
+    let some = bench.json("agg d count distinct:v --where 'v > 0'");
+    assert_eq!(
+        (&some["count"], &some["distinct:v"]),
+        (&3.into(), &2.into())
+    );
+}

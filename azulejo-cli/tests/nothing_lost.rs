@@ -453,6 +453,12 @@ fn an_import_that_was_cut_short_begins_again() {
     bench.line("import d.csv d --dims id");
     assert!(!bench.path().join("d/__azulejo_unfinished").exists());
     bench.fails("import d.csv d --dims id", 2, "there already");
+    bench.line("group create g");
+    bench.fails(
+        "import d.csv g --dims id",
+        2,
+        "is a group that is there already",
+    );
     // As a process leaves it that was killed when it had written a part.
     bench.write("d/__azulejo_unfinished", "import of d.csv");
     bench.fails("import e.csv d --dims id", 2, "cut short");

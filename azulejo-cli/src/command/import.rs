@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::size;
 use azulejo::array::FragmentSelection;
 use azulejo::format::schema::SchemaEvolution;
+use azulejo::group::ObjectType;
 use azulejo::json::SchemaDocument;
 use azulejo::{Array, TimeRange};
 use serde_json::{Value as Json, json};
@@ -184,7 +185,8 @@ fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
 fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
     let uri = &args.uri;
     // Mostly there is nothing, which one listing tells.
-    if matches!(session.context.object(uri).object_type(), Ok(None)) {
+    let there = session.context.object(uri).object_type();
+    if matches!(there, Ok(None)) {
         return Ok(());
     }
     match session.context.object(uri).unfinished() {
@@ -196,6 +198,11 @@ fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
             )));
         }
         Ok(None) | Err(_) => {}
+    }
+    if matches!(there, Ok(Some(ObjectType::Group))) {
+        return Err(CliError::usage(format!(
+            "{uri} is a group that is there already; import to a place in it, or delete it"
+        )));
     }
     match session.context.array(uri).open() {
         Ok(_) => Err(CliError::usage(format!(

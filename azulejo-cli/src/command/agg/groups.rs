@@ -14,6 +14,8 @@ use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use azulejo::column::ColumnType;
 use azulejo::format::range::compare;
+use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::{Array, ColumnSet};
 use serde_json::{Map, Value as Json};
 use std::cmp::Ordering;
@@ -42,7 +44,6 @@ struct Counting<'a> {
     /// Which columns they look at.
     of: Vec<Option<usize>>,
     types: &'a [ColumnType],
-    fills: Vec<Vec<u8>>,
     skip_nan: bool,
     room: Room,
     groups: Vec<Group>,
@@ -80,12 +81,13 @@ impl Counting<'_> {
             for ((values, measure), at) in group.values.iter_mut().zip(self.measures).zip(&self.of)
             {
                 let Some(at) = *at else { continue };
-                let column = &set.columns[at];
-                let fill = &self.fills[at];
-                if !fill.is_empty() && column.view().cell(cell) == fill.as_slice() {
-                    continue;
-                }
-                values.add(measure, column, cell, self.skip_nan, &mut self.room)?;
+                values.add(
+                    measure,
+                    &set.columns[at],
+                    cell,
+                    self.skip_nan,
+                    &mut self.room,
+                )?;
             }
         }
         Ok(())
@@ -160,7 +162,11 @@ pub fn run(
         },
         ..SelectionArgs::default()
     };
-    let selection = select(array, &cells, Coordinates::Never)?;
+    let mut selection = select(array, &cells, Coordinates::Never)?;
+    if array.schema().is_dense() {
+        // Neither what nobody wrote nor what does not meet the condition is in a group.
+        selection.options = selection.options.map(ReadOptions::matching_only);
+    }
     let columns = Columns::new(array, &selection.fields, false)?;
     let types = columns.types();
     let at = |field: &str| -> Result<usize> {
@@ -184,11 +190,6 @@ pub fn run(
         by.check(&types[*at])?;
     }
     let mut counting = Counting {
-        fills: selection
-            .fields
-            .iter()
-            .map(|name| fill_of(array, name))
-            .collect(),
         by: &mut by,
         by_at,
         measures,
@@ -201,7 +202,10 @@ pub fn run(
     };
     let progress = session.progress(selection.cell_num());
     each_batch(array, &selection, &progress, |set| counting.take(&set))?;
-    let groups = counting.finish();
+    let mut groups = counting.finish();
+    if let ([group], Some(all)) = (&mut groups[..], all_cells(array, args)?) {
+        group.cells = all;
+    }
     let type_of = |at: &Option<usize>| at.map(|at| &types[at]);
     let answers: Vec<Vec<Json>> = groups
         .iter()
@@ -260,6 +264,25 @@ pub fn run(
     Ok(())
 }
 
+/// All that is selected of a dense array, which `count` counts where there is one group: what nobody
+/// wrote is among it, as for the engine.
+fn all_cells(array: &Array, args: &AggArgs) -> Result<Option<u64>> {
+    if !array.schema().is_dense() || !args.by.is_empty() || args.selection.condition.is_some() {
+        return Ok(None);
+    }
+    let cells = SelectionArgs {
+        cells: args.selection.clone(),
+        ..SelectionArgs::default()
+    };
+    let Some(options) = select(array, &cells, Coordinates::Never)?.options else {
+        return Ok(None);
+    };
+    match array.aggregate(options, &[Aggregate::Count])?.first() {
+        Some(AggregateValue::Unsigned(all)) => Ok(Some(*all)),
+        _ => Ok(None),
+    }
+}
+
 /// The fields to read.
 fn fields(array: &Array, by: &[By], measures: &[Measure]) -> Vec<String> {
     let mut fields: Vec<String> = Vec::new();
@@ -304,15 +327,5 @@ fn text_of(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// What cells of a dense array hold that nobody has written, where it cannot be mistaken for data.
-fn fill_of(array: &Array, name: &str) -> Vec<u8> {
-    let schema = array.schema();
-    let mut attributes = schema.attributes.iter();
-    match attributes.find(|a| a.name == *name) {
-        Some(a) if schema.is_dense() && a.datatype.size() > 1 => a.fill_value.clone(),
-        _ => Vec::new(),
     }
 }
