@@ -23,6 +23,13 @@ pub(crate) fn since_epoch() -> Duration {
     Duration::try_from_secs_f64(js_sys::Date::now() / 1000.0).unwrap_or_default()
 }
 
+/// Waits for a moment, where a program may.
+pub(crate) fn pause(time: Duration) {
+    if HAS_THREADS {
+        std::thread::sleep(time);
+    }
+}
+
 /// Measures how long something takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch {

@@ -10,10 +10,14 @@ use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
-use azulejo::storage::{LocalStorage, MemoryStorage};
+use azulejo::storage::{
+    LocalStorage, MemoryStorage, PendingRead, ReadRequest, Storage, StorageLayer,
+};
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, TimeRange};
+use bytes::Bytes;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const URI: &str = "mem://array";
 /// Cells of each write.
@@ -149,5 +153,81 @@ fn a_moment_that_is_gone_is_an_error() {
             Err(error) => assert!(matches!(error, Error::NotFound { .. }), "{error}"),
         }
         assert_eq!(time.start, TimeRange::ALL.start);
+    }
+}
+
+/// Shows less of deletes than there is, a number of times: as they are seen while libtiledb writes
+/// them.
+#[derive(Debug)]
+struct UnderWay {
+    inner: MemoryStorage,
+    /// Bytes that are there.
+    len: usize,
+    times: AtomicUsize,
+}
+
+impl UnderWay {
+    fn shown(&self, request: &ReadRequest, body: Bytes) -> Bytes {
+        let is_delete = request.path.to_string().ends_with(".del");
+        let less = |times: usize| times.checked_sub(1);
+        let order = Ordering::SeqCst;
+        match is_delete && self.times.fetch_update(order, order, less).is_ok() {
+            true => body.slice(..self.len.min(body.len())),
+            false => body,
+        }
+    }
+}
+
+impl StorageLayer for UnderWay {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> azulejo::Result<Vec<Bytes>> {
+        let bodies = self.inner.read(requests)?;
+        let shown = requests.iter().zip(bodies);
+        Ok(shown
+            .map(|(request, body)| self.shown(request, body))
+            .collect())
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        PendingRead::ready(StorageLayer::read(self, &requests))
+    }
+}
+
+/// libtiledb writes its deletes in place: opening looks again at one that is young and cut off, and
+/// says soon that one is damaged.
+#[test]
+fn a_delete_that_is_being_written_is_waited_for() {
+    // Nothing, a part of the header, all but the end.
+    for (len, times) in [(0, 1), (10, 3), (60, 2), (0, usize::MAX)] {
+        let storage = Arc::new(UnderWay {
+            inner: MemoryStorage::new(),
+            len,
+            times: AtomicUsize::new(0),
+        });
+        let config = Config::new().threads(1);
+        let (local, memory) = (Arc::new(LocalStorage::new()), Arc::clone(&storage));
+        let context = Context::with_storages(config, None, local, memory).unwrap();
+        let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10);
+        let schema = schema.attribute("a", Datatype::Int64).build();
+        let array = context.array(URI);
+        array.create(schema.unwrap()).unwrap();
+        write(&context, 0, false);
+        let condition = array.open().unwrap().condition("a < 5").unwrap();
+        array.delete_cells(&condition, None).unwrap();
+        storage.times.store(times, Ordering::SeqCst);
+        match array.open() {
+            Ok(opened) => {
+                assert_ne!(times, usize::MAX);
+                let cells = opened.read(options()).unwrap().read_all().unwrap();
+                assert_eq!(values(&cells), [5, 6, 7, 8, 9]);
+            }
+            Err(error) => {
+                assert_eq!(times, usize::MAX, "{error}");
+                assert!(error.to_string().contains("cut off"), "{error}");
+            }
+        }
     }
 }

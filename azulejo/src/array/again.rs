@@ -1,5 +1,6 @@
 //! Beginning again: what readers do where files are gone that a listing has named, because
-//! consolidations and vacuums go on beside them.
+//! consolidations and vacuums go on beside them; or where files are not all there yet, because
+//! libtiledb writes them in place.
 //!
 //! There is one rule. Whoever has listed folders and reads what they name counts [`Attempts`], and
 //! lists again when something is not there any more: opening, commits, key-values, members of
@@ -10,14 +11,22 @@
 use super::directory::DetailFiles;
 use super::{Array, TimeRange};
 use crate::error::{Error, Result};
+use crate::platform;
 use crate::storage::Waiting;
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, DecodeError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often something is begun.
 const ATTEMPTS: usize = 5;
+
+/// How long a file may be under way.
+const YOUNG: Duration = Duration::from_secs(2);
+
+/// Before a file that is under way is looked at once more; each pause is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
 /// What an error is about where a fragment names a schema that was not listed.
 pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
@@ -48,8 +57,33 @@ impl Attempts {
 
     /// Whether a listing was overtaken, and there is another attempt to find what is there now.
     pub fn again<T>(&mut self, result: &Result<T>) -> bool {
-        matches!(result, Err(error) if is_overtaken(error)) && self.another()
+        match result {
+            Err(error) if is_overtaken(error) => self.another(),
+            Err(error) if is_under_way(error) => {
+                let pause = FIRST_PAUSE * (1 << (ATTEMPTS - 1).saturating_sub(self.left));
+                let again = self.another();
+                if again {
+                    platform::pause(pause);
+                }
+                again
+            }
+            _ => false,
+        }
     }
+}
+
+/// Whether a file is cut off whose name is so young that it may be written at this moment. What is
+/// damaged stays so, and is told soon.
+fn is_under_way(error: &Error) -> bool {
+    let Error::Corrupt { uri, source } = error else {
+        return false;
+    };
+    let name = uri.rsplit('/').next().unwrap_or(uri);
+    let name = name.split('.').next().unwrap_or(name);
+    let now = platform::since_epoch().as_millis();
+    matches!(source, DecodeError::Truncated { .. })
+        && TimestampedName::parse(name)
+            .is_ok_and(|name| now.abs_diff(u128::from(name.t_end)) < YOUNG.as_millis())
 }
 
 /// Whether a file was gone, or a fragment names a schema that came after schemas were listed and
