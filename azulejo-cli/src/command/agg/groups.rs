@@ -163,7 +163,11 @@ pub fn run(
         ..SelectionArgs::default()
     };
     let mut selection = select(array, &cells, Coordinates::Never)?;
+    let mut all = None;
     if array.schema().is_dense() {
+        if by.is_empty() && args.selection.condition.is_none() {
+            all = selection.options.clone();
+        }
         // Neither what nobody wrote nor what does not meet the condition is in a group.
         selection.options = selection.options.map(ReadOptions::matching_only);
     }
@@ -203,8 +207,8 @@ pub fn run(
     let progress = session.progress(selection.cell_num());
     each_batch(array, &selection, &progress, |set| counting.take(&set))?;
     let mut groups = counting.finish();
-    if let ([group], Some(all)) = (&mut groups[..], all_cells(array, args)?) {
-        group.cells = all;
+    if let ([group], Some(all)) = (&mut groups[..], all) {
+        group.cells = all_cells(array, all)?;
     }
     let type_of = |at: &Option<usize>| at.map(|at| &types[at]);
     let answers: Vec<Vec<Json>> = groups
@@ -264,22 +268,12 @@ pub fn run(
     Ok(())
 }
 
-/// All that is selected of a dense array, which `count` counts where there is one group: what nobody
-/// wrote is among it, as for the engine.
-fn all_cells(array: &Array, args: &AggArgs) -> Result<Option<u64>> {
-    if !array.schema().is_dense() || !args.by.is_empty() || args.selection.condition.is_some() {
-        return Ok(None);
-    }
-    let cells = SelectionArgs {
-        cells: args.selection.clone(),
-        ..SelectionArgs::default()
-    };
-    let Some(options) = select(array, &cells, Coordinates::Never)?.options else {
-        return Ok(None);
-    };
-    match array.aggregate(options, &[Aggregate::Count])?.first() {
-        Some(AggregateValue::Unsigned(all)) => Ok(Some(*all)),
-        _ => Ok(None),
+/// The number of selected cells of a dense array, which `count` is where there is one group: what
+/// nobody wrote is among them, as for the engine.
+fn all_cells(array: &Array, all: ReadOptions) -> Result<u64> {
+    match array.aggregate(all, &[Aggregate::Count])?.first() {
+        Some(AggregateValue::Unsigned(cells)) => Ok(*cells),
+        other => Err(azulejo::Error::Internal(format!("a count that is {other:?}")).into()),
     }
 }
 
