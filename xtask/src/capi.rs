@@ -20,8 +20,7 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
         false => ["build", "--package", "azulejo-capi", "--release"].as_slice(),
     });
     reference::run(&mut command)?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(root);
     let name = format!(
         "{}azulejo_capi{}",
         std::env::consts::DLL_PREFIX,
@@ -30,6 +29,49 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     Ok(target
         .join(if debug { "debug" } else { "release" })
         .join(name))
+}
+
+/// Where Cargo puts what it builds.
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// What tasks are told that run others' programs on the library: names, and options `--from DIR`
+/// (checkouts) and `--library FILE` (one that is not built first).
+pub struct Told<'a> {
+    /// What is run; all where there are none.
+    pub names: Vec<&'a str>,
+    /// Where checkouts are.
+    pub from: Option<PathBuf>,
+    library: Option<PathBuf>,
+}
+
+impl<'a> Told<'a> {
+    /// Reads the words of a command.
+    pub fn parse(options: &[&'a str]) -> Result<Self, String> {
+        let (mut names, mut from, mut library) = (Vec::new(), None, None);
+        let mut words = options.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--from" => from = Some(words.next().ok_or("--from wants a folder")?.into()),
+                "--library" => library = Some(words.next().ok_or("--library wants a file")?.into()),
+                name => names.push(name),
+            }
+        }
+        Ok(Self {
+            names,
+            from,
+            library,
+        })
+    }
+
+    /// The library that was named, or else a release build.
+    pub fn library(&self, root: &Path) -> Result<PathBuf, String> {
+        match &self.library {
+            Some(file) => Ok(file.clone()),
+            None => build(root, false),
+        }
+    }
 }
 
 /// Where a tool of the folder beside the checkout lies: below `variable`, or below

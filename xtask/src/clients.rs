@@ -5,7 +5,8 @@
 //! a copy of them. Tests come out of the source package where it has them, by its version and hash,
 //! and else out of a checkout that the caller has.
 
-use crate::{Outcome, capi, peer, reference, root, wheel};
+use crate::capi::Told;
+use crate::{Outcome, peer, reference, root, wheel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -103,29 +104,18 @@ const CLIENTS: [Client; 5] = [
 /// Runs the named clients, or all. Options: `--from DIR` (checkouts), `--library FILE` (one that
 /// is not built first).
 pub fn run(options: &[&str]) -> Outcome {
-    let (mut names, mut from, mut library) = (Vec::new(), None, None);
-    let mut words = options.iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "--from" => from = Some(PathBuf::from(words.next().ok_or("--from wants a folder")?)),
-            "--library" => library = Some(words.next().ok_or("--library wants a file")?.into()),
-            name => names.push(name),
-        }
-    }
+    let told = Told::parse(options)?;
     let known = |name: &&&str| !CLIENTS.iter().any(|client| client.name == **name);
-    if let Some(unknown) = names.iter().find(known) {
+    if let Some(unknown) = told.names.iter().find(known) {
         return Err(format!("no client is called {unknown}"));
     }
-    let library = match library {
-        Some(file) => file,
-        None => capi::build(&root(), false)?,
-    };
+    let library = told.library(&root())?;
     let (mut table, mut differ, mut idle) = (String::new(), 0, false);
     for client in CLIENTS
         .iter()
-        .filter(|c| names.is_empty() || names.contains(&c.name))
+        .filter(|c| told.names.is_empty() || told.names.contains(&c.name))
     {
-        let line = match client.tests(from.as_deref())? {
+        let line = match client.tests(told.from.as_deref())? {
             None => format!(
                 "{:14} passed over: --from DIR with a checkout in DIR/{0}",
                 client.name

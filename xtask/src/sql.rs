@@ -1,6 +1,6 @@
 //! `cargo xtask sql tpch`: the SQL program beside other engines on the same rows.
 
-use crate::{Outcome, reference, wheel};
+use crate::{Outcome, capi, reference, wheel};
 use std::path::Path;
 use std::process::Command;
 
@@ -23,13 +23,11 @@ pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
     )?;
     let python = wheel::environment(&root.join("target/sql-venv"))?;
     wheel::pip(&python, &PACKAGES)?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let program = format!("azulejo{}", std::env::consts::EXE_SUFFIX);
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_tpch.py"))
-            .arg(target.join("debug").join(program))
+            .arg(capi::target(root).join("debug").join(program))
             .arg(root.join("target/sql-tpch"))
             .args(rest),
     )

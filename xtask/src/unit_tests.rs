@@ -7,7 +7,8 @@
 
 mod build;
 
-use crate::{Outcome, capi, root, versus};
+use crate::capi::Told;
+use crate::{Outcome, root, versus};
 use build::{Build, make_folder};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,24 +17,13 @@ use std::process::{Command, Stdio};
 /// Runs the programs whose names contain one of the words, or all. Options: `--from DIR` (with
 /// checkouts in DIR/TileDB, DIR/Catch2 and DIR/json), `--library FILE` (one that is not built first).
 pub fn run(options: &[&str]) -> Outcome {
-    let (mut names, mut from, mut library) = (Vec::new(), None, None);
-    let mut words = options.iter();
-    while let Some(word) = words.next() {
-        match *word {
-            "--from" => from = Some(PathBuf::from(words.next().ok_or("--from wants a folder")?)),
-            "--library" => library = Some(words.next().ok_or("--library wants a file")?.into()),
-            name => names.push(name),
-        }
-    }
+    let told = Told::parse(options)?;
     let work = root().join("target/unit-tests");
-    let from = match from {
+    let from = match told.from.clone() {
         Some(folder) => folder,
         None => build::fetch(&work)?,
     };
-    let library: PathBuf = match library {
-        Some(file) => file,
-        None => capi::build(&root(), false)?,
-    };
+    let library = told.library(&root())?;
     let theirs = versus::reference_library()?;
     let build = Build::new(&work, &from, &theirs)?;
     let as_theirs = work.join("ours");
@@ -46,7 +36,7 @@ pub fn run(options: &[&str]) -> Outcome {
     let (mut differ, mut unbuilt, mut table) = (0, 0, String::new());
     for source in sources(&build.tiledb)? {
         let name = source.file_stem().unwrap_or_default().to_string_lossy();
-        if !names.is_empty() && !names.iter().any(|word| name.contains(word)) {
+        if !told.names.is_empty() && !told.names.iter().any(|word| name.contains(word)) {
             continue;
         }
         let text = std::fs::read_to_string(&source).map_err(|e| format!("{name}: {e}"))?;
