@@ -97,6 +97,17 @@ def test_pickle_shows_the_same_moment(grid):
     np.testing.assert_array_equal(copy.copy(pickle.loads(away))["v"][0], cells[0])
 
 
+def test_a_write_at_once_after_pickling_is_of_a_later_moment(tmp_path):
+    az.write(tmp_path / "a", np.arange(3))
+    for i in range(100):
+        array = az.open(tmp_path / "a", "w")
+        before = array[0]
+        away = pickle.dumps(array)
+        array[0] = i + 10
+        assert pickle.loads(away)[0] == before
+        assert az.open(tmp_path / "a")[0] == i + 10
+
+
 def _sum(array):
     return float(array[...].sum())
 

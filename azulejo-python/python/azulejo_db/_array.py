@@ -6,6 +6,7 @@ import io
 import math
 import os
 import sys
+import time
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,8 @@ from ._types import cell_type, dtype_of, from_bytes, is_bytes, is_text
 from .errors import BudgetError
 
 U64_MAX = 2**64 - 1
+#: How far ahead of the clock a moment may lie to be waited for: a clock that was set back is not.
+_LONGEST_WAIT_MS = 20
 #: What queries may hold unless a setting says otherwise.
 _BUDGET = 10 << 30
 #: Names the dimensions of an array that have no coordinates yet, which no domain can say.
@@ -97,8 +100,18 @@ class Array:
         self.close()
 
     def __reduce__(self):
-        core = self.core
-        return (_reopened, (self._uri, self._mode, core.time_range, self._ctx, self._attr))
+        return (_reopened, (self._uri, self._mode, self._moment(), self._ctx, self._attr))
+
+    def _moment(self) -> tuple[int, int]:
+        """First and last millisecond of what it shows, for others to open it and see the same.
+
+        Waits until the last one is over: what is written after this carries a later time, and is
+        not seen by them.
+        """
+        first, last = self.core.time_range
+        while 0 <= last - time.time_ns() // 1_000_000 < _LONGEST_WAIT_MS:
+            time.sleep(0.0002)
+        return first, last
 
     # -- what it is ---------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def read(
         chunks = _whole_tiles(shape, tiles, view.dtype.itemsize)
     split = da.core.normalize_chunks(chunks, shape, dtype=view.dtype)
     # The moment is settled here: all tasks see the same array.
-    start, end = array.core.time_range
+    start, end = array._moment()
     fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
     return da.map_blocks(
         _block, fixed, name, chunks=split, dtype=view.dtype, meta=np.empty((0,) * len(shape), view.dtype)
@@ -217,7 +217,7 @@ def read_table(
     text = condition_text(where)
     names = list(fields) if fields is not None else array.schema.dim_names + array.schema.attr_names
     meta = array.query(text, names, limit=1).to_pandas().iloc[:0]
-    start, end = array.core.time_range
+    start, end = array._moment()
     fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
     parts = partitions(fixed, npartitions)
     if not parts:
