@@ -71,6 +71,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let features = [
         ("c-codecs", cfg!(feature = "c-codecs")),
         ("distributed", cfg!(feature = "distributed")),
+        ("flight-sql", cfg!(feature = "flight-sql")),
         ("object-store", cfg!(feature = "object-store")),
         ("pure-rust", cfg!(feature = "pure-rust")),
         ("sql", cfg!(feature = "sql")),

@@ -34,7 +34,7 @@ mod tree;
 mod vacuum;
 
 use crate::args::{Cli, Command};
-use crate::error::{CliError, Result};
+use crate::error::{CliError, NO_SCHEMA, Result};
 use crate::session::Session;
 use azulejo::group::ObjectType;
 use azulejo::storage::Uri;
@@ -75,7 +75,35 @@ fn blame(session: &Session, error: CliError) -> CliError {
         below = path.name().to_owned();
         folder = path.parent();
     }
-    error
+    let what = "it is a group, not an array";
+    match session.context.object(uri).object_type() {
+        Ok(Some(ObjectType::Group)) if what_is_no_array(&error) => {
+            let uri = uri.clone();
+            azulejo::Error::NotFound { uri, what }.into()
+        }
+        _ if has_commits(session, &whole) => CliError::Missing {
+            uri: whole.path().join("__schema").to_string(),
+            what: NO_SCHEMA,
+            object: "array",
+        },
+        _ => error,
+    }
+}
+
+/// Whether an array was looked for, and nothing else.
+fn what_is_no_array(error: &CliError) -> bool {
+    matches!(error, CliError::Engine(azulejo::Error::NotFound { what, .. }) if what.contains("there is no schema"))
+}
+
+/// Whether a folder without a schema has been an array: something was committed there.
+fn has_commits(session: &Session, whole: &Uri) -> bool {
+    let Ok(location) = session.context.locate(whole) else {
+        return false;
+    };
+    let listed = |folder: &str| location.storage.list(&location.path.join(folder));
+    let has_schema =
+        listed("__schema").is_ok_and(|entries| entries.iter().any(|entry| !entry.is_dir));
+    !has_schema && listed("__commits").is_ok_and(|entries| !entries.is_empty())
 }
 
 /// Runs a command in a session.

@@ -5,6 +5,9 @@ use azulejo::Error as EngineError;
 use std::io;
 use std::path::Path;
 
+/// What an array lacks that nobody can guess.
+pub const NO_SCHEMA: &str = "no schema";
+
 /// A command's result.
 pub type Result<T, E = CliError> = std::result::Result<T, E>;
 
@@ -116,9 +119,7 @@ impl CliError {
             Self::Engine(EngineError::Encryption { .. }) => Some(
                 "--key-file FILE gives the key of an encrypted array (32 bytes, or 64 hexadecimal digits); leave it out for others",
             ),
-            Self::Engine(EngineError::NotFound { .. }) => {
-                Some("`azulejo ls` on the folder above shows the arrays and groups that are there")
-            }
+            Self::Engine(EngineError::NotFound { what, .. }) => place_hint(what),
             Self::Engine(EngineError::Budget { .. }) => {
                 Some("raise it with --memory, for example --memory 4GiB")
             }
@@ -127,11 +128,29 @@ impl CliError {
             }
             Self::Engine(EngineError::Storage { op, source, .. }) => storage_hint(op, source),
             Self::Io { op, source, .. } => storage_hint(op, source),
+            Self::Missing { what, .. } if *what == NO_SCHEMA => Some(
+                "cells were written there, and nothing says what they are: only a copy of the schema's file brings them back",
+            ),
             Self::Missing { .. } => Some("`azulejo check` says what is lost and what can be done"),
             Self::Stale(_) => Some("`azulejo manifest URI` makes it anew"),
             _ => None,
         }
     }
+}
+
+/// Where to look for what was not found.
+fn place_hint(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "no such object" | "no such file" => return None,
+        "a named snapshot" => "`azulejo snapshot list URI` shows the names that there are",
+        "an array at that time" | "a group with anything in it at that time" => {
+            "`azulejo history URI` shows since when it is there"
+        }
+        "it is a group, not an array" => {
+            "`azulejo ls URI` shows what is in it; commands for many arrays take --recursive"
+        }
+        _ => "`azulejo ls` on the folder above shows the arrays and groups that are there",
+    })
 }
 
 /// What can be done about a storage that refuses.

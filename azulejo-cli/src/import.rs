@@ -8,6 +8,7 @@
 
 pub mod arrow;
 pub mod batch;
+pub mod boxes;
 pub mod csv;
 pub mod date_format;
 pub mod domain;
@@ -26,6 +27,7 @@ pub mod parse;
 pub mod plan;
 pub mod profile;
 pub mod scalar;
+pub mod slab;
 pub mod source;
 pub mod table_file;
 pub mod target;

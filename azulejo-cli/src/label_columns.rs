@@ -1,7 +1,7 @@
 //! Labels of dimensions as columns: looked up by the coordinates of each cell.
 
 use crate::error::Result;
-use crate::import::table_file::integer;
+use crate::value::integer;
 use azulejo::column::{ColumnBuilder, ColumnType};
 use azulejo::format::datatype::dispatch;
 use azulejo::space::DimSelection;

@@ -21,6 +21,7 @@ mod serve;
 mod session;
 mod settings;
 mod size;
+mod sole;
 mod terminal;
 mod value;
 mod zarr;

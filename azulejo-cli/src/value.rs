@@ -191,6 +191,17 @@ pub fn index(bytes: &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(wide)).ok()
 }
 
+/// An integer of any type.
+pub fn integer<T: Native>(value: T) -> i128 {
+    let mut bytes = [0; 16];
+    value.write(&mut bytes);
+    let unsigned = T::LOWEST.as_f64() == 0.0;
+    if !unsigned && bytes[T::SIZE - 1] >= 0x80 {
+        bytes[T::SIZE..].fill(0xff);
+    }
+    i128::from_le_bytes(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

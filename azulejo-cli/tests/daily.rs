@@ -155,7 +155,15 @@ fn aggregates_of_dates_are_dates_and_labels_have_no_sum() {
     assert_eq!(bench.json("agg g mean:t")["mean:t"], "2024-01-02T00:00:00");
     bench.fails("agg g sum:t", 2, "no sum");
     bench.fails("agg g mean:c", 2, "labels");
-    assert!(!bench.line("agg g max:c").out.trim().is_empty());
+    // In the order of the alphabet, whichever came first.
+    assert_eq!(bench.line("agg g max:c").out.trim(), "red");
+    assert_eq!(bench.json("agg g min:c max:c")["min:c"], "blue");
+    let by = bench.line("agg g count max:c --by c").out;
+    let rows: Vec<&str> = by
+        .lines()
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    assert_eq!(rows, ["c", "blue", "red"], "{by}");
 }
 
 #[test]

@@ -148,6 +148,33 @@ fn standard_output_is_a_stream() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_stay_what_they_are() {
+    use std::os::unix::fs::FileTypeExt;
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import a.csv a --dims id");
+    let pipe = bench.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for force in ["", "--force"] {
+        let mut export = bench.start(&format!("export a pipe --format csv {force}"));
+        assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "id,q\n1,1\n2,2\n");
+        assert_eq!(export.wait().unwrap().code(), Some(0));
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+    bench.write("file.csv", "old");
+    std::os::unix::fs::symlink("file.csv", bench.path().join("link.csv")).unwrap();
+    bench.fails("export a link.csv", 2, "link.csv exists");
+    bench.line("export a link.csv --force");
+    assert!(bench.path().join("link.csv").is_symlink());
+    let file = std::fs::read_to_string(bench.path().join("file.csv")).unwrap();
+    assert_eq!(file, "id,q\n1,1\n2,2\n");
+    std::fs::create_dir(bench.path().join("folder.csv")).unwrap();
+    bench.fails("export a folder.csv --force", 2, "is a folder");
+}
+
 #[test]
 fn what_is_damaged_is_left_out() {
     let bench = Bench::new();

@@ -104,7 +104,11 @@ fn dense_arrays_and_key_values_are_restored() {
     bench.line("meta set a unit cm");
     bench.line("meta set a more yes");
     let second = bench.line("cat a --coords").out;
+    // Not those of its domain, nor of its tiles.
+    let planned = bench.json("restore a --at before --dry-run");
+    assert_eq!(planned["cells"], 6, "{planned}");
     let said = bench.line("restore a --at before");
+    assert!(said.out.ends_with(": 6 cells\n"), "{}", said.out);
     assert!(
         said.err.contains("more") && said.err.contains("unit"),
         "{}",

@@ -304,6 +304,60 @@ fn dimensions_dense_and_sparse() {
     );
 }
 
+/// Every fifth coordinate below `end`, each with the value 5.
+fn scattered(end: u32) -> String {
+    let rows = (0..end).step_by(5).map(|x| format!("{x},5\n"));
+    std::iter::once("x,v\n".to_owned()).chain(rows).collect()
+}
+
+#[test]
+fn gaps_of_dense_arrays_are_no_data() {
+    let place = Place::new();
+    // Two boxes, of which one reaches over the edge of a tile.
+    let mut rows = String::from("y,x,v\n");
+    for (y, x) in (0..4).flat_map(|y| (0..3).map(move |x| (y, x))) {
+        rows += &format!("{y},{x},1\n{},{},2\n", y + 8, x + 7);
+    }
+    place.write("two.csv", &rows);
+    let told = place.json("import two.csv two --dims y,x --dense --tile y=3 --tile x=4");
+    assert_eq!((&told["cells"], &told["filled"]), (&24.into(), &0.into()));
+    let sums = place.json("agg two sum:v min:v mean:v");
+    assert_eq!((&sums["sum:v"], &sums["min:v"]), (&36.into(), &1.into()));
+    assert_eq!(sums["mean:v"], 1.5);
+    assert_eq!(place.json("agg two count --where 'v < 9'")["count"], 24);
+    let box_of_one = place.run("cat two --format csv --range y=8:9 --range x=6:7 --coords");
+    let fill = i64::MIN;
+    assert_eq!(
+        box_of_one,
+        format!("y,x,v\n8,6,{fill}\n8,7,2\n9,6,{fill}\n9,7,2\n")
+    );
+    // Too scattered, and most of it is missing.
+    place.write("thin.csv", scattered(200));
+    place.fails(
+        "import thin.csv thin --dims x --dense",
+        2,
+        "156 of its 196 cells",
+    );
+    assert!(!place.path("thin").exists());
+    let told = place.json("import thin.csv thin --dims x --dense --fill");
+    assert_eq!((&told["cells"], &told["filled"]), (&40.into(), &156.into()));
+    assert_eq!(place.json("agg thin count")["count"], 196);
+    // Most of it is there: filled, and said.
+    let most = (0..200).filter(|x| x % 5 > 0);
+    let most: String = most.map(|x| format!("{x},1\n")).collect();
+    place.write("most.csv", format!("x,v\n{most}"));
+    let output = place
+        .command("import most.csv most --dims x --dense")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("39 cells that have no row hold fill values"),
+        "{told}"
+    );
+    place.fails("import most.csv s --dims x --sparse --fill", 2, "--fill");
+}
+
 #[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let place = Place::new();
@@ -441,12 +495,18 @@ fn arrays_grow() {
     place.write("g.csv", "x,v\n0,1\n1,2\n2,3\n");
     place.run("import g.csv g --dims x --dense --domain x=0:9");
     place.write("h.csv", "x,v\n9,1\n7,2\n");
-    place.fails("import h.csv g --append", 1, "do not fill");
-    place.write("h.csv", "x,v\n9,1\n8,2\n");
     place.run("import h.csv g --append");
+    assert_eq!(place.json("agg g sum:v")["sum:v"], 9);
+    assert_eq!(place.json("agg g count --where 'v < 9'")["count"], 5);
+    place.write("h.csv", scattered(10_000));
+    place.run("import h.csv wide --dims x --dense --domain x=0:99999 --fill");
+    place.write("h.csv", scattered(100).replace("x,v", "x,v\n70001,1"));
+    place.fails("import h.csv wide --append", 2, "over cells that are there");
+    place.fails("import h.csv wide --append --overwrite", 2, "do not fill");
+    assert_eq!(place.json("agg wide count")["count"], 9_996);
     place.write("l.csv", "x,v\n0,a\n1,b\n");
     place.run("import l.csv l --dims x --dense --domain x=0:9 --enumerate v");
-    place.write("m.csv", "x,v\n9,c\n7,a\n");
+    place.write("m.csv", "x,v\n9,c\n9,a\n");
     place.fails(
         "import m.csv l --append",
         1,

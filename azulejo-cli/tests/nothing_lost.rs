@@ -155,6 +155,22 @@ fn one_bad_value_is_named() {
         "{}",
         said.err
     );
+    // The first of many, and one of three.
+    text = text.replace("1x5", "41").replacen("0,0\n", "0,?\n", 1);
+    bench.write("d.csv", &text);
+    let said = bench.line("import d.csv first --dims id");
+    assert!(
+        said.err.contains("because of \"?\" in line 2"),
+        "{}",
+        said.err
+    );
+    bench.write("three.csv", "id,q\n1,1\n2,x\n3,3\n");
+    let said = bench.line("import three.csv three --dims id");
+    assert!(
+        said.err.contains("because of \"x\" in line 3"),
+        "{}",
+        said.err
+    );
     bench.write("names.csv", "id,q\n1,Anna\n2,7\n3,Bert\n");
     assert!(
         !bench
@@ -272,6 +288,39 @@ fn damage_has_one_exit_code() {
     assert!(!bench.path().join("x.csv").exists());
     bench.fails("info nowhere", 3, "not found");
     bench.fails("info d/nowhere", 3, "not found");
+}
+
+#[test]
+fn an_array_that_has_lost_its_schema_is_damaged() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import d.csv d --dims id");
+    std::fs::remove_dir_all(bench.path().join("d/__schema")).unwrap();
+    let commands = [
+        "info",
+        "cat",
+        "schema",
+        "check",
+        "consolidate",
+        "vacuum",
+        "history",
+        "maintain",
+    ];
+    for command in commands {
+        bench.fails(&format!("{command} d"), 4, "__schema is missing");
+    }
+    std::fs::create_dir(bench.path().join("d/__schema")).unwrap();
+    for command in commands {
+        bench.fails(&format!("{command} d"), 4, "__schema is missing");
+    }
+    bench.fails("consolidate . --recursive", 4, "__schema is missing");
+    bench.fails("agg nowhere count", 3, "`azulejo ls`");
+    bench.line("group create g");
+    for command in ["consolidate", "vacuum", "cat"] {
+        bench.fails(&format!("{command} g"), 3, "is a group, not an array");
+        bench.fails(&format!("{command} g"), 3, "--recursive");
+    }
+    bench.fails("cat d@nix", 3, "`azulejo snapshot list");
 }
 
 #[test]
@@ -395,6 +444,31 @@ mod interrupted {
                 _ => std::fs::remove_dir_all(bench.path().join("other")).unwrap(),
             }
         }
+    }
+
+    #[test]
+    fn two_at_once_do_not_take_each_other_for_dead() {
+        let bench = Bench::new();
+        large(&bench);
+        let of = |line: &str| {
+            let two = [bench.start(line), bench.start(line), bench.start(line)];
+            let codes = two.map(|mut child| child.wait().unwrap().code());
+            codes.iter().filter(|code| **code == Some(0)).count()
+        };
+        // Who comes later finds it made, or being made.
+        assert!((1..3).contains(&of(
+            "import big.npy other --tile dim_0=100 --tile dim_1=100"
+        )));
+        assert_eq!(bench.count("other"), 3_000_000);
+        assert!(of("copy big copied") > 0);
+        assert!(
+            bench
+                .line("check copied --deep")
+                .out
+                .contains("all is well")
+        );
+        assert_eq!(of("move copied moved"), 1);
+        assert_eq!(bench.count("moved"), 3_000_000);
     }
 
     #[test]

@@ -23,18 +23,14 @@ use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::group::{NewMember, ObjectType};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::Aggregate;
-use azulejo::storage::{LocalStorage, MemoryStorage, Storage};
+use azulejo::storage::{MemoryStorage, Storage};
 use azulejo::write::WriteOptions;
-use azulejo::{Config, Context, Result, Subarray, TimeRange};
+use azulejo::{Context, Result, Subarray, TimeRange};
 use std::sync::Arc;
+use support::contexts::of_one_thread as context;
 use support::stepped::{Gate, Role, SteppedStorage};
 
 const URI: &str = "mem://array";
-
-fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config::new().threads(1);
-    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
-}
 
 /// What an array is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

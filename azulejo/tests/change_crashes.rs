@@ -17,19 +17,15 @@ use azulejo::format::schema::{Attribute, DataOrder, Enumeration, NewArray, Schem
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::group::{NewMember, ObjectType};
 use azulejo::read::ReadOptions;
-use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
+use azulejo::storage::{MemoryStorage, Storage, StorePath};
 use azulejo::write::WriteOptions;
-use azulejo::{Config, Context, Result, TimeRange};
+use azulejo::{Context, Result, TimeRange};
 use std::fmt::Debug;
 use std::sync::Arc;
+use support::contexts::of_one_thread as context;
 use support::failing::{FailingStorage, Failure};
 
 const URI: &str = "mem://array";
-
-fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config::new().threads(1);
-    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
-}
 
 /// Makes a change on a storage that stops at every operation in turn, then again on the sound one.
 fn stopped_everywhere<S: PartialEq + Debug>(

@@ -24,19 +24,15 @@ use azulejo::group::{NewMember, ObjectType};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, ReadRange, ReadRequest, Storage, StorePath};
 use azulejo::write::WriteOptions;
-use azulejo::{Config, Context, Error, Result, TimeRange};
+use azulejo::{Context, Error, Result, TimeRange};
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use support::contexts::of_one_thread as context;
 use support::stepped::{Gate, Role, SteppedStorage};
 
 const URI: &str = "mem://array";
 const MOVED: &str = "mem://moved";
-
-fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config::new().threads(1);
-    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
-}
 
 fn write(context: &Context, x: i64, time: Option<u64>) -> Result<()> {
     let mut options = WriteOptions::new();

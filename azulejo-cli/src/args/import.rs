@@ -27,6 +27,10 @@ pub struct ImportArgs {
     /// [default: error]
     #[arg(long, value_enum, value_name = "WHICH")]
     pub on_duplicate: Option<OnDuplicate>,
+    /// Store fill values, which count as data, where cells of a dense array have no row, however
+    /// many they are
+    #[arg(long, conflicts_with = "sparse")]
+    pub fill: bool,
     /// How to add to it.
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -57,6 +61,7 @@ impl ImportArgs {
             columns: None,
             append: false,
             on_duplicate: None,
+            fill: false,
             place: PlaceArgs::default(),
             at: None,
             dry_run: false,

@@ -16,7 +16,7 @@ use azulejo::Array;
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::json::{float_json, value_json};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
-use measure::Measure;
+use measure::{Measure, What};
 use serde_json::Value as Json;
 use std::io::Write;
 
@@ -26,7 +26,8 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
     let measures = args.aggregates.iter().map(|text| Measure::parse(text));
     let measures = measures.collect::<Result<Vec<_>>>()?;
     // The engine answers from statistics where it can.
-    let plain = args.by.is_empty() && !args.skip_nan && measures.iter().all(Measure::is_plain);
+    let plain = |measure: &Measure| measure.is_plain() && !is_of_text(&array, measure);
+    let plain = args.by.is_empty() && !args.skip_nan && measures.iter().all(plain);
     if !plain {
         return groups::run(session, &array, &args, &measures);
     }
@@ -69,6 +70,15 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
 fn type_of(array: &Array, what: &Aggregate) -> Option<Datatype> {
     let field = array.schema().field(what.field()?)?;
     array.schema().type_of(field).map(|(datatype, _)| datatype)
+}
+
+/// Whether a least or greatest label is that in the order of texts: statistics have the order in
+/// which labels were added.
+fn is_of_text(array: &Array, measure: &Measure) -> bool {
+    let mut attributes = array.schema().attributes.iter();
+    let attribute = attributes.find(|a| Some(&a.name) == measure.field.as_ref());
+    let labels = attribute.and_then(|a| array.enumeration(a.enumeration.as_deref()?).ok());
+    matches!(measure.what, What::Min | What::Max) && labels.is_some_and(|labels| !labels.ordered)
 }
 
 /// Refuses sums of what cannot be added up.

@@ -139,7 +139,14 @@ impl Going {
         let tests = tests.join(" or ");
         Some(format!(
             "{others} {noun} where {first:?} is null would go too, which a stored delete cannot tell from those that \
-             meet {text:?}; to delete them as well, write '({text}) or {tests}'"
+             meet {text:?}; to delete them as well, write '({text}) or {tests}'; to keep them, name the cells that go by \
+             their coordinates, as in '{} in (..)'",
+            array
+                .schema()
+                .domain
+                .dimensions
+                .first()
+                .map_or("", |dimension| dimension.name.as_str())
         ))
     }
 }

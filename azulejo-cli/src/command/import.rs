@@ -9,12 +9,13 @@ use crate::import::Look;
 use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
 use crate::import::labels::{self, LabelFile};
-use crate::import::load::Loader;
+use crate::import::load::{Loaded, Loader};
 use crate::import::plan::{self, Plan};
 use crate::import::source::Source;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
+use crate::sole::Sole;
 use azulejo::array::FragmentSelection;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::group::ObjectType;
@@ -26,7 +27,9 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
-    if !args.append && !args.dry_run {
+    let makes = !args.append && !args.dry_run;
+    let _sole = makes.then(|| Sole::at(&args.uri)).transpose()?;
+    if makes {
         // Before a file is fetched.
         refuse_existing(session, args)?;
     }
@@ -36,10 +39,9 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     let inputs = Input::open_all(session, &args.files, args.format)?;
     let mut args = args.clone();
     args.shape.unique |= args.on_duplicate.is_some() && args.shape.schema.is_none();
-    let made = !args.append && !args.dry_run;
     for (at, input) in inputs.iter().enumerate() {
         let imported = import(session, &args, input);
-        if at > 0 && imported.is_err() && made {
+        if at > 0 && imported.is_err() && makes {
             undo(session, &args.uri);
         } else if at > 0 && imported.is_err() {
             session.output.note("the files before it are in the array");
@@ -145,9 +147,9 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
     if result.is_err() {
         undo(session, &args.uri);
     }
-    let cells = result?;
+    let loaded = result?;
     session.context.object(&args.uri).end_making()?;
-    report(session, args, input, cells, &HashSet::new())
+    report(session, args, input, loaded, &HashSet::new())
 }
 
 /// What is noted of a file while an array is being made of it.
@@ -301,8 +303,8 @@ fn append(
     if result.is_err() {
         note_evolution(session, &evolution);
     }
-    let cells = result?;
-    report(session, args, input, cells, &before)
+    let loaded = result?;
+    report(session, args, input, loaded, &before)
 }
 
 fn fragment_names(array: &Array) -> HashSet<String> {
@@ -391,7 +393,7 @@ fn load(
     source: &Source<'_>,
     plan: &Plan,
     written: &mut Vec<String>,
-) -> Result<u64> {
+) -> Result<Loaded> {
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
     let array = session.context.array(&args.uri).open_at(range)?;
     let loader = Loader {
@@ -400,6 +402,7 @@ fn load(
         size: input.size,
         at: args.at,
         append: args.append,
+        fill: args.fill,
         on_duplicate: args.on_duplicate,
     };
     loader.load(&array, plan, written)
@@ -410,7 +413,7 @@ fn report(
     session: &mut Session,
     args: &ImportArgs,
     input: &Input,
-    cells: u64,
+    loaded: Loaded,
     before: &HashSet<String>,
 ) -> Result<()> {
     let array = session.context.array(&args.uri).open()?;
@@ -423,7 +426,8 @@ fn report(
     if session.output.json {
         return session.output.write_json(&json!({
             "uri": args.uri,
-            "cells": cells,
+            "cells": loaded.cells,
+            "filled": loaded.filled,
             "fragments": array.fragments().len(),
             "bytes_read": input.size,
             "bytes_stored": bytes,
@@ -432,7 +436,7 @@ fn report(
     session.output.note(&format!(
         "{}: {}{}, {} from {}",
         args.uri,
-        match cells {
+        match loaded.cells {
             1 => "1 cell".to_owned(),
             n => format!("{} cells", size::count(n)),
         },
@@ -440,5 +444,11 @@ fn report(
         size::text(bytes),
         size::text(input.size)
     ));
+    if loaded.filled > 0 {
+        session.output.note(&format!(
+            "{} cells that have no row hold fill values, and count as data; --sparse keeps only the rows",
+            size::count(loaded.filled)
+        ));
+    }
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! `azulejo restore`: an array as it was, as a new change.
 
-use crate::args::RestoreArgs;
+use crate::args::{OrderArg, RestoreArgs, SelectionArgs};
 use crate::error::Result;
 use crate::moment::timestamp_text;
+use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::size;
 use azulejo::consolidate::Restored;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::{Array, TimeRange};
 use serde_json::json;
 use std::io::Write;
@@ -13,14 +15,16 @@ use std::io::Write;
 /// Runs the command.
 pub fn run(session: &mut Session, args: &RestoreArgs) -> Result<()> {
     let at = args.at.last(&session.context, &args.uri)?;
-    let restored = if args.dry_run {
-        let mut planned = session.context.array(&args.uri).plan_restore(at)?;
-        let then = session.context.array(&args.uri);
-        planned.cells = cells(&then.open_at(TimeRange::until(at))?)?;
-        planned
-    } else {
-        session.work(|context| context.array(&args.uri).restore(at))?
+    let then = || session.context.array(&args.uri);
+    let mut restored = match args.dry_run {
+        true => then().plan_restore(at)?,
+        false => session.work(|context| context.array(&args.uri).restore(at))?,
     };
+    let array = then().open_at(TimeRange::until(at))?;
+    // Of a dense array whole tiles are written.
+    if args.dry_run || array.schema().is_dense() {
+        restored.cells = cells(&array)?;
+    }
     let Restored {
         cells,
         fragments,
@@ -63,17 +67,14 @@ pub fn run(session: &mut Session, args: &RestoreArgs) -> Result<()> {
 }
 
 /// How many cells an array has: of a dense one those in the box around what is written.
-pub fn cells(array: &Array) -> Result<u64> {
-    use azulejo::read::ReadOptions;
-    use azulejo::read::aggregate::{Aggregate, AggregateValue};
-    use azulejo::space::Layout;
-    if array.fragments().is_empty() {
+fn cells(array: &Array) -> Result<u64> {
+    let all = SelectionArgs {
+        order: Some(OrderArg::Unordered),
+        ..SelectionArgs::default()
+    };
+    let Some(options) = select(array, &all, Coordinates::Never)?.options else {
         return Ok(0);
-    }
-    let options = ReadOptions::new().layout(match array.schema().is_dense() {
-        true => Layout::RowMajor,
-        false => Layout::Unordered,
-    });
+    };
     match array.aggregate(options, &[Aggregate::Count])?.first() {
         Some(AggregateValue::Unsigned(cells)) => Ok(*cells),
         _ => Ok(0),

@@ -290,7 +290,7 @@ pub fn range_text(datatype: Datatype, range: &Range) -> String {
     }
     let bound = |bytes: &[u8]| {
         if bytes.is_empty() {
-            String::from("(open)")
+            String::from("\"\"")
         } else {
             value::text(datatype, bytes)
         }

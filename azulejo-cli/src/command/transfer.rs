@@ -3,12 +3,14 @@
 use crate::args::{CopyArgs, TransferArgs};
 use crate::error::Result;
 use crate::session::Session;
+use crate::sole::Sole;
 use serde_json::json;
 use std::io::Write;
 
 /// Runs `copy`.
 pub fn copy(session: &mut Session, args: &CopyArgs) -> Result<()> {
     let places = &args.places;
+    let _sole = Sole::at(&places.to)?;
     let Some(at) = &args.at else {
         session.work(|context| context.object(&places.from).copy_to(&places.to))?;
         return done(session, places, "copied");
@@ -41,6 +43,7 @@ pub fn copy(session: &mut Session, args: &CopyArgs) -> Result<()> {
 
 /// Runs `move`.
 pub fn rename(session: &mut Session, args: &TransferArgs) -> Result<()> {
+    let _sole = Sole::at(&args.to)?;
     session.work(|context| context.object(&args.from).rename_to(&args.to))?;
     session
         .output

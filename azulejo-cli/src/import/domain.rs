@@ -112,7 +112,7 @@ impl Axis {
 }
 
 fn integer<T: Native>(bytes: &[u8]) -> i128 {
-    super::table_file::integer(T::read(bytes))
+    value::integer(T::read(bytes))
 }
 
 /// `LO:HI` of a type. Dates hold colons themselves, so every one is tried.
@@ -177,10 +177,7 @@ fn round32(value: f64, up: bool) -> f32 {
 /// The least and the greatest integer of a type.
 fn limits(datatype: Datatype) -> (i128, i128) {
     fn of<T: Native>() -> (i128, i128) {
-        (
-            super::table_file::integer(T::LOWEST),
-            super::table_file::integer(T::HIGHEST),
-        )
+        (value::integer(T::LOWEST), value::integer(T::HIGHEST))
     }
     dispatch!(datatype.physical(), T => of::<T>())
 }

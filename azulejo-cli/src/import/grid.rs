@@ -1,7 +1,8 @@
 //! Boxes of integers: where a run of cells lies in a dense array, and how it is cut into slabs.
 
-use super::table_file::integer;
+use super::boxes;
 use crate::error::{CliError, Result};
+use crate::value::integer;
 use azulejo::format::datatype::dispatch;
 use azulejo::format::schema::{ArraySchema, Dimension};
 use azulejo::format::{NdRectangle, Range};
@@ -85,6 +86,27 @@ impl Grid {
         };
         NdRectangle {
             ranges: self.sides.iter().enumerate().map(range).collect(),
+        }
+    }
+
+    /// The lengths of the sides of `steps` steps along the slow axis; `None` if memory has no room
+    /// for one of them.
+    pub fn sides(&self, steps: i128) -> Option<Vec<usize>> {
+        let length = |(at, side): (usize, &Side)| {
+            let length = if at == self.slow { steps } else { side.len() };
+            usize::try_from(length).ok()
+        };
+        self.sides.iter().enumerate().map(length).collect()
+    }
+
+    /// A part of the slab that begins at `done`, as a box of the array.
+    pub fn part(&self, done: i128, part: &boxes::Part) -> NdRectangle {
+        let range = |(at, (side, part)): (usize, (&Side, &std::ops::Range<usize>))| {
+            let low = side.low + if at == self.slow { done } else { 0 };
+            side.range(low + part.start as i128, low + part.end as i128 - 1)
+        };
+        NdRectangle {
+            ranges: self.sides.iter().zip(part).enumerate().map(range).collect(),
         }
     }
 
@@ -215,6 +237,11 @@ mod tests {
         assert_eq!(
             rows.slab(2, 4).ranges,
             [Range::of(14i32, 17), Range::of(1i32, 8)]
+        );
+        assert_eq!(rows.sides(4), Some(vec![4, 8]));
+        assert_eq!(
+            rows.part(2, &vec![1..3, 0..8]).ranges,
+            [Range::of(15i32, 16), Range::of(1i32, 8)]
         );
         let columns = grid(true);
         assert_eq!((columns.len(), columns.step_cells()), (8, Some(10)));

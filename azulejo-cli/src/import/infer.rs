@@ -11,8 +11,8 @@ const NULL_WORDS: [&[u8]; 10] = [
     b"NA", b"N/A", b"n/a", b"NULL", b"Null", b"null", b"None", b"#N/A", b"<NA>", b"NaT",
 ];
 
-/// After so many numbers or dates a text is a surprise.
-const MANY_TYPED: u64 = 3;
+/// Values looked at behind the first text of a column, to know whether it is a surprise.
+const LOOKED_AT_BEHIND: u8 = 64;
 
 /// How texts are to be taken.
 #[derive(Debug, Clone)]
@@ -79,9 +79,13 @@ pub struct TextProfile {
     list_real: bool,
     list_len: Option<u32>,
     list_varies: bool,
-    /// Numbers, dates and truth values before the first text.
+    /// Numbers, dates and truth values before the first text, and among some values behind it.
     typed: u64,
     first_text: Option<(u64, Box<[u8]>)>,
+    /// Other texts among those values.
+    texts: u64,
+    /// How many more of them to look at.
+    behind: u8,
 }
 
 impl TextProfile {
@@ -107,6 +111,8 @@ impl TextProfile {
             list_varies: false,
             typed: 0,
             first_text: None,
+            texts: 0,
+            behind: LOOKED_AT_BEHIND,
         }
     }
 
@@ -142,6 +148,8 @@ impl TextProfile {
                 } else {
                     self.first_text = Some((self.rows + row as u64, value.into()));
                 }
+            } else if self.first_text.is_some() && self.behind > 0 {
+                self.look_behind(value, rules);
             } else if !self.is_text() && span.kind == SpanKind::Quoted {
                 // JSON has no dates but as strings.
                 match rules.stamp(value) {
@@ -155,6 +163,18 @@ impl TextProfile {
             self.longest = self.longest.max(value.len());
         }
         self.rows += spans.len() as u64;
+    }
+
+    /// Looks whether a value behind the first text is one too.
+    fn look_behind(&mut self, value: &[u8], rules: &TextRules) {
+        self.behind -= 1;
+        let mut alone = Self::new(0);
+        alone.look_at_scalar(value, 0, rules);
+        match alone.seen & seen::TEXT {
+            _ if alone.seen == 0 => {}
+            0 => self.typed += 1,
+            _ => self.texts += 1,
+        }
     }
 
     fn look_at_scalar(&mut self, value: &[u8], row: u64, rules: &TextRules) {
@@ -252,6 +272,7 @@ impl TextProfile {
             self.typed += other.typed;
             let first = other.first_text.as_ref();
             self.first_text = first.map(|(row, text)| (self.rows + row, text.clone()));
+            self.texts = other.texts;
         }
         self.seen |= other.seen;
         self.rows += other.rows;
@@ -293,11 +314,12 @@ impl TextProfile {
         self.rows
     }
 
-    /// The row and the text that alone make a column text which otherwise holds numbers, dates or
-    /// truth values, as far as it was looked at.
+    /// The row and the text that make a column text which mostly holds numbers, dates or truth
+    /// values, as far as it was looked at.
     pub fn culprit(&self) -> Option<(u64, &[u8])> {
         let (row, text) = self.first_text.as_ref()?;
-        (self.typed >= MANY_TYPED).then_some((*row, text))
+        let texts = self.texts + 1;
+        (self.typed >= 2 * texts).then_some((*row, text))
     }
 
     /// What the column holds.

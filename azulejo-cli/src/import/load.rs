@@ -4,28 +4,35 @@
 //! fragment, so that a file larger than memory becomes several fragments. Dense cells in the
 //! array's own order are written in slabs of whole tiles. Dense cells that come with coordinates in
 //! any order are brought into place slab by slab, for which a file whose array is larger than the
-//! budget is read once per slab.
+//! budget is read once per slab; what has no rows there stays unwritten, where it can.
 
 use super::batch::Batch;
 use super::duplicates::{self, LeftOut};
 use super::grid::Grid;
 use super::plan::{Plan, Shape};
+use super::slab::{Gaps, Slab};
 use super::source::Source;
-use super::table_file::integer;
 use super::target::Target;
 use crate::args::OnDuplicate;
 use crate::error::{CliError, Result};
 use crate::session::Session;
-use azulejo::column::{ColumnBuilder, ColumnSet};
-use azulejo::format::datatype::{Native, dispatch};
+use azulejo::Array;
+use azulejo::format::NdRectangle;
 use azulejo::format::range::compare;
-use azulejo::format::schema::{ArraySchema, FieldIndex};
-use azulejo::format::{Datatype, NdRectangle};
+use azulejo::format::schema::ArraySchema;
 use azulejo::write::{WriteLayout, WriteOptions};
-use azulejo::{Array, ColumnBuffers};
 
 /// A file is read no more often than this.
 const MOST_SLABS: i128 = 10_000;
+
+/// What was loaded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Loaded {
+    /// Rows that became cells.
+    pub cells: u64,
+    /// Cells of a dense array without a row that were written all the same, with fill values.
+    pub filled: u64,
+}
 
 /// Writes the cells of a file.
 #[derive(Debug)]
@@ -38,26 +45,28 @@ pub struct Loader<'a> {
     pub size: u64,
     /// The time of the write.
     pub at: Option<u64>,
-    /// Whether other cells may be there already: then boxes must be full, so that none is
-    /// overwritten by nothing.
+    /// Whether other cells may be there already, which are not to be overwritten by nothing.
     pub append: bool,
+    /// Whether cells of a dense array that have no row may get fill values, however many they are.
+    pub fill: bool,
     /// What becomes of rows with the same coordinates, where the array keeps one cell for each.
     pub on_duplicate: Option<OnDuplicate>,
 }
 
 impl Loader<'_> {
-    /// Writes all cells; the number of them. The names of the fragments written so far are in
-    /// `written`, whether it succeeds or not.
-    pub fn load(&self, array: &Array, plan: &Plan, written: &mut Vec<String>) -> Result<u64> {
+    /// Writes all cells. The names of the fragments written so far are in `written`, whether it
+    /// succeeds or not.
+    pub fn load(&self, array: &Array, plan: &Plan, written: &mut Vec<String>) -> Result<Loaded> {
         let options = match self.at {
             Some(at) => WriteOptions::new().timestamp(at),
             None => WriteOptions::new(),
         };
         if plan.rows == 0 {
-            return Ok(0);
+            return Ok(Loaded::default());
         }
+        let all = |cells| Loaded { cells, filled: 0 };
         match &plan.shape {
-            Shape::Sparse => self.sparse(array, plan, &options, written),
+            Shape::Sparse => self.sparse(array, plan, &options, written).map(all),
             Shape::Grid {
                 bounds,
                 columns_first,
@@ -68,7 +77,8 @@ impl Loader<'_> {
                 } else {
                     WriteLayout::Row
                 };
-                self.grid(array, plan, &grid, &options.layout(layout), written)
+                let cells = self.grid(array, plan, &grid, &options.layout(layout), written);
+                cells.map(all)
             }
             Shape::Coordinates(bounds) => {
                 let grid = Grid::new(array.schema(), bounds, false);
@@ -207,7 +217,7 @@ impl Loader<'_> {
         grid: &Grid,
         options: &WriteOptions,
         written: &mut Vec<String>,
-    ) -> Result<u64> {
+    ) -> Result<Loaded> {
         let schema = array.schema();
         let cell_bytes = slab_bytes_per_cell(schema);
         let too_many = || {
@@ -228,7 +238,8 @@ impl Loader<'_> {
                 crate::size::count(plan.rows)
             )));
         }
-        let (mut done, mut cells) = (0, 0);
+        let gaps = self.gaps(plan, grid);
+        let (mut done, mut loaded) = (0, Loaded::default());
         while done < grid.len() {
             let steps = match grid.whole_tiles(done, most) {
                 0 => most.min(grid.len() - done),
@@ -242,16 +253,39 @@ impl Loader<'_> {
             let wish = self.on_duplicate.unwrap_or(OnDuplicate::Error);
             let same =
                 |first, second| duplicates::same_place(self.session, self.source, first, second);
-            cells += slab.rows();
-            let set = slab.finish(schema, step, self.append, (wish, &same))?;
-            if let Some(set) = set {
+            loaded.cells += slab.rows();
+            let boxes = slab.finish(schema, &gaps, (wish, &same))?;
+            loaded.filled += boxes.filled;
+            for (bounds, set) in &boxes.boxes {
                 let mut writer = array.writer(options.clone())?;
-                writer.write_box(&grid.slab(done, steps), &set)?;
+                writer.write_box(bounds, set)?;
                 written.extend(writer.finish()?);
             }
             done += steps;
         }
-        Ok(cells)
+        Ok(loaded)
+    }
+
+    /// What becomes of cells without a row, where they are not left unwritten.
+    fn gaps(&self, plan: &Plan, grid: &Grid) -> Gaps {
+        let cells = grid.cells().unwrap_or(u64::MAX);
+        let gaps = cells.saturating_sub(plan.rows);
+        if self.fill || (!self.append && gaps <= plan.rows) {
+            return Gaps::Fill;
+        }
+        let count = match gaps {
+            // There are several rows for a cell.
+            0 => "some".to_owned(),
+            gaps => crate::size::count(gaps),
+        };
+        let then = match self.append {
+            true => "they would be written over by fill values; --fill allows it",
+            false => "--sparse keeps only the rows, --fill stores fill values, which count as data",
+        };
+        Gaps::Refuse(format!(
+            "the rows do not fill their box: {count} of its {} cells have none; {then}",
+            crate::size::count(cells)
+        ))
     }
 }
 
@@ -259,175 +293,6 @@ impl Loader<'_> {
 fn slab_bytes_per_cell(schema: &ArraySchema) -> u64 {
     let attribute = |a: &azulejo::format::schema::Attribute| a.cell_size().unwrap_or(32) as u64 + 8;
     16 + 2 * schema.attributes.iter().map(attribute).sum::<u64>()
-}
-
-/// The cells of a slab of a dense array, as they come.
-struct Slab<'a> {
-    grid: &'a Grid,
-    done: i128,
-    steps: i128,
-    dims: Vec<usize>,
-    attributes: Vec<usize>,
-    datatypes: Vec<Datatype>,
-    columns: Vec<ColumnBuilder>,
-    /// Position in the slab and row of the file of each cell taken.
-    places: Vec<(u64, u64)>,
-}
-
-impl<'a> Slab<'a> {
-    fn new(grid: &'a Grid, done: i128, steps: i128, plan: &Plan) -> Self {
-        let which = |dimension: bool| {
-            let found = plan
-                .targets
-                .iter()
-                .enumerate()
-                .filter(move |(_, t)| t.is_dimension == dimension);
-            found.map(|(at, _)| at).collect::<Vec<_>>()
-        };
-        let attributes = which(false);
-        // The dimensions in the order of the domain.
-        let mut dims = which(true);
-        dims.sort_by_key(|&at| {
-            plan.array
-                .schema
-                .domain
-                .index_of(&plan.targets[at].column.name)
-        });
-        let columns = attributes
-            .iter()
-            .map(|&at| ColumnBuilder::new(plan.targets[at].column.clone()))
-            .collect();
-        let datatypes = dims
-            .iter()
-            .map(|&at| plan.targets[at].column.datatype)
-            .collect();
-        Self {
-            grid,
-            done,
-            steps,
-            dims,
-            attributes,
-            datatypes,
-            columns,
-            places: Vec::new(),
-        }
-    }
-
-    fn rows(&self) -> u64 {
-        self.places.len() as u64
-    }
-
-    fn take(&mut self, first_row: u64, set: &ColumnSet) -> Result<()> {
-        let coordinates: Vec<Vec<i128>> = (self.dims.iter().zip(&self.datatypes))
-            .map(|(&at, datatype)| dispatch!(datatype.physical(), T => integers::<T>(&set.columns[at])))
-            .collect();
-        let mut cell = vec![0; coordinates.len()];
-        let mut run: Option<std::ops::Range<usize>> = None;
-        for row in 0..set.cell_num {
-            for (to, from) in cell.iter_mut().zip(&coordinates) {
-                *to = from[row];
-            }
-            let position = self.grid.position(self.done, self.steps, &cell);
-            if let Some(position) = position {
-                self.places.push((position, first_row + row as u64));
-            }
-            match (&mut run, position) {
-                (Some(run), Some(_)) => run.end = row + 1,
-                (None, Some(_)) => run = Some(row..row + 1),
-                (Some(_), None) => self.append(set, run.take())?,
-                (None, None) => {}
-            }
-        }
-        self.append(set, run)
-    }
-
-    fn append(&mut self, set: &ColumnSet, rows: Option<std::ops::Range<usize>>) -> Result<()> {
-        let Some(rows) = rows else { return Ok(()) };
-        for (column, &at) in self.columns.iter_mut().zip(&self.attributes) {
-            column.append_view(&set.columns[at].view(), rows.clone())?;
-        }
-        Ok(())
-    }
-
-    /// The cells of the slab in row-major order, unwritten ones with their fill values; `None` if
-    /// it has no rows.
-    fn finish(
-        self,
-        schema: &ArraySchema,
-        step: u64,
-        full: bool,
-        (wish, same): (OnDuplicate, &dyn Fn(u64, u64) -> CliError),
-    ) -> Result<Option<ColumnSet>> {
-        let cells = u64::try_from(self.steps)
-            .unwrap_or(u64::MAX)
-            .saturating_mul(step);
-        if self.places.is_empty() {
-            return Ok(None);
-        }
-        let cell_num =
-            usize::try_from(cells).map_err(|_| CliError::usage("a slab has too many cells"))?;
-        // For each cell the row that fills it, from 1.
-        let mut rows = vec![0u32; cell_num];
-        for (at, (position, row)) in self.places.iter().enumerate() {
-            let slot = &mut rows[*position as usize];
-            match wish {
-                _ if *slot == 0 => {}
-                OnDuplicate::First => continue,
-                OnDuplicate::Last => {}
-                OnDuplicate::Error => {
-                    return Err(same(self.places[*slot as usize - 1].1, *row));
-                }
-            }
-            *slot =
-                u32::try_from(at + 1).map_err(|_| CliError::usage("a slab has too many rows"))?;
-        }
-        if full && let Some(missing) = rows.iter().position(|&row| row == 0) {
-            return Err(CliError::Format(format!(
-                "the rows do not fill their box of the array (cell {missing} of it is missing), and what is there already would \
-                 be overwritten by fill values"
-            )));
-        }
-        let columns: Vec<ColumnBuffers> = self
-            .columns
-            .into_iter()
-            .map(ColumnBuilder::finish)
-            .collect();
-        let columns = columns.iter().map(|column| {
-            let name = &column.column_type.name;
-            let attribute = schema.field(name).and_then(|field| match field {
-                FieldIndex::Attribute(at) => schema.attribute(at),
-                FieldIndex::Dimension(_) => None,
-            });
-            let (fill, valid) = attribute.map_or((&[][..], true), |a| {
-                (&a.fill_value[..], a.fill_validity || !a.nullable)
-            });
-            let view = column.view();
-            let mut builder = ColumnBuilder::with_capacity(
-                column.column_type.clone(),
-                cell_num,
-                column.data.len(),
-            );
-            for &row in &rows {
-                match (row as usize).checked_sub(1) {
-                    Some(row) => builder.append_cell(view.cell(row), view.is_valid(row)),
-                    None => builder.append_cell(fill, valid),
-                }
-            }
-            builder.finish()
-        });
-        Ok(Some(ColumnSet {
-            cell_num,
-            columns: columns.collect(),
-        }))
-    }
-}
-
-fn integers<T: Native>(column: &ColumnBuffers) -> Vec<i128> {
-    column
-        .data
-        .chunks_exact(T::SIZE)
-        .map(|bytes| integer(T::read(bytes)))
-        .collect()
 }
 
 /// The box that the coordinates of a file span; `None` without rows. Text counts from the least to

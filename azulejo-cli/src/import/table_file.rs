@@ -7,6 +7,7 @@ use super::target::Target;
 use super::{Look, parse};
 use crate::error::{CliError, Result};
 use crate::progress::Progress;
+use crate::value::integer;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
@@ -405,15 +406,4 @@ fn widen<T: Native>(bounds: &mut Option<Bounds>, values: &ColumnBuffers, datatyp
         Bounds::Integer(integer(low), integer(high))
     };
     *bounds = Some(bounds.map_or(found, |bounds| bounds.union(found)));
-}
-
-/// An integer of any type.
-pub fn integer<T: Native>(value: T) -> i128 {
-    let mut bytes = [0; 16];
-    value.write(&mut bytes);
-    let unsigned = T::LOWEST.as_f64() == 0.0;
-    if !unsigned && bytes[T::SIZE - 1] >= 0x80 {
-        bytes[T::SIZE..].fill(0xff);
-    }
-    i128::from_le_bytes(bytes)
 }

@@ -184,7 +184,7 @@ impl<'a> TextFile<'a> {
                     let at = place.of_row(self, row);
                     let text = String::from_utf8_lossy(text);
                     found.note = Some(format!(
-                        "{name:?} becomes text because of {text:?} in {at}; the values before it are none"
+                        "{name:?} becomes text because of {text:?} in {at}; most values around it are numbers, dates or truth values"
                     ));
                 }
                 found

@@ -6,6 +6,8 @@
     reason = "helpers of tests are tests too, and each file uses some of them"
 )]
 
+pub mod bucket;
+
 use assert_cmd::Command;
 use serde_json::Value as Json;
 use std::path::Path;

@@ -68,7 +68,7 @@ pub(super) fn check(
                         order.look_at(context, &columns, tile, report)?;
                     }
                 }
-                Err(error) => damaged(fragment, coordinates[0], &error, report)?,
+                Err(error) => damaged(fragment, coordinates[0], error, report)?,
             }
         }
         report.cells += (tile..end).map(|t| written.count(fragment, t)).sum::<u64>();
@@ -86,7 +86,7 @@ pub(super) fn check(
                         statistics(fragment, field, t, loaded, &written, report)?;
                     }
                 }
-                Err(error) => damaged(fragment, field, &error, report)?,
+                Err(error) => damaged(fragment, field, error, report)?,
             }
             done += end - tile;
             told(done);
@@ -146,7 +146,7 @@ fn load(
 }
 
 /// Damage is a finding; that the storage or the memory do not suffice is an error.
-fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report) -> Result<()> {
+fn damaged(fragment: &Fragment, field: Field, error: Error, report: &mut Report) -> Result<()> {
     match error {
         Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. } => {
             let part = fragment
@@ -157,7 +157,7 @@ fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report
                 Some(part) => fragment.data_path(fragment.stored_field(field), part)?,
                 None => fragment.metadata_path(),
             };
-            report.broken(path, error, RESTORE);
+            report.broken(path, &error, RESTORE);
             Ok(())
         }
         Error::Budget { .. } | Error::Unsupported(_) => {
@@ -170,10 +170,8 @@ fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report
             );
             Ok(())
         }
-        other => Err(Error::Internal(format!(
-            "{}: {other}",
-            fragment.location().path
-        ))),
+        // A storage that refuses, or a check that was interrupted.
+        other => Err(other),
     }
 }
 

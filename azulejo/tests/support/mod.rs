@@ -3,6 +3,7 @@
 
 pub mod cells;
 pub mod check;
+pub mod contexts;
 pub mod disk;
 pub mod facts;
 pub mod failing;

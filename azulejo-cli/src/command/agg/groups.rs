@@ -2,7 +2,7 @@
 //! counted here.
 
 use super::measure::{By, Measure, What};
-use super::values::{Room, Values};
+use super::values::{Room, Values, compare};
 use crate::args::{AggArgs, OrderArg, SelectionArgs};
 use crate::cells::each_batch;
 use crate::columns::Columns;
@@ -13,7 +13,6 @@ use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use azulejo::column::ColumnType;
-use azulejo::format::range::compare;
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::{Array, ColumnSet};
@@ -133,7 +132,7 @@ impl Counting<'_> {
             let parts = a.key.iter().zip(&b.key).zip(by.iter().zip(by_at));
             parts
                 .map(|((a, b), (by, at))| match (a, b) {
-                    (Some(a), Some(b)) if !by.is_period() => compare(types[*at].datatype, a, b),
+                    (Some(a), Some(b)) if !by.is_period() => compare(&types[*at], a, b),
                     (a, b) => a.cmp(b),
                 })
                 .find(|order| *order != Ordering::Equal)
@@ -223,6 +222,12 @@ pub fn run(
         .collect();
     if session.output.json {
         return write_json(session, &by, measures, &groups, answers);
+    }
+    if let ([measure], [answers], true) = (measures, &answers[..], by.is_empty())
+        && measure.what != What::Histogram
+    {
+        let answer = answers.first().map_or_else(String::new, text_of);
+        return Ok(writeln!(session.output, "{answer}")?);
     }
     let drawn = |measure: &Measure| by.is_empty() && measure.what == What::Histogram;
     if !measures.iter().all(drawn) {

@@ -4,7 +4,7 @@
 //! back: integers moved so that the least is 0, reals by their bits. NaN has the greatest keys.
 
 use crate::value;
-use azulejo::format::datatype::Native;
+use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::{Datatype, Physical};
 use azulejo::json::float_json;
 use serde_json::{Value as Json, json};
@@ -15,17 +15,7 @@ const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// The integer in the bytes of an integer type.
 pub fn integer(datatype: Datatype, bytes: &[u8]) -> i128 {
-    match datatype.physical() {
-        Physical::I8 => i8::read(bytes).into(),
-        Physical::I16 => i16::read(bytes).into(),
-        Physical::I32 => i32::read(bytes).into(),
-        Physical::I64 => i64::read(bytes).into(),
-        Physical::U8 => u8::read(bytes).into(),
-        Physical::U16 => u16::read(bytes).into(),
-        Physical::U32 => u32::read(bytes).into(),
-        Physical::U64 => u64::read(bytes).into(),
-        Physical::F32 | Physical::F64 => 0,
-    }
+    dispatch!(datatype.physical(), T => value::integer(T::read(bytes)))
 }
 
 fn is_unsigned(datatype: Datatype) -> bool {

@@ -8,7 +8,7 @@ use azulejo::ColumnBuffers;
 use azulejo::column::ColumnType;
 use azulejo::format::Datatype;
 use azulejo::format::datatype::{Native, dispatch};
-use azulejo::format::range::compare;
+use azulejo::format::range;
 use azulejo::json::float_json;
 use serde_json::{Value as Json, json};
 use std::cmp::Ordering;
@@ -108,7 +108,7 @@ impl Values {
                     _ => Ordering::Greater,
                 };
                 match &mut self.bound {
-                    Some(kept) if compare(datatype, bytes, kept) != wins => {}
+                    Some(kept) if compare(&column.column_type, bytes, kept) != wins => {}
                     Some(kept) => bytes.clone_into(kept),
                     none => *none = Some(bytes.to_vec()),
                 }
@@ -187,6 +187,17 @@ impl Values {
             _ if of.is_real() => float_json(real / self.count as f64),
             _ => float_json(self.integers as f64 / self.count as f64),
         }
+    }
+}
+
+/// The order of two values: that of their labels, unless these have been given an order of their
+/// own.
+pub fn compare(column: &ColumnType, a: &[u8], b: &[u8]) -> Ordering {
+    let labels = column.enumeration.as_ref().filter(|e| !e.ordered);
+    let label = |of: &[u8]| labels.and_then(|labels| labels.value(value::index(of)?));
+    match (labels, label(a), label(b)) {
+        (Some(labels), Some(a), Some(b)) => range::compare(labels.datatype, a, b),
+        _ => range::compare(column.datatype, a, b),
     }
 }
 

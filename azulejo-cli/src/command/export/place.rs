@@ -1,4 +1,4 @@
-//! Where an export goes: a file, one in an object store, standard output.
+//! Where an export goes: a file, one in an object store, standard output, a device or named pipe.
 
 use crate::error::{CliError, Result};
 use crate::files;
@@ -6,14 +6,17 @@ use crate::output::out::{Out, Packing};
 use crate::output::temp_file::TempFile;
 use crate::session::Session;
 use azulejo::context::Location;
+use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Where an export goes. But for standard output nothing is there before all of it is.
+/// Where an export goes. But for streams nothing is there before all of it is.
 pub enum Place {
     /// Standard output, as the cells come.
     Stdout,
+    /// A device or a named pipe, likewise: a file must not take its place.
+    Stream(PathBuf),
     /// A file of this machine.
     Local(TempFile),
     /// A file elsewhere, and the one that is sent there.
@@ -39,21 +42,35 @@ impl Place {
                 .map_err(|e| CliError::io("create a folder in", &std::env::temp_dir(), e))?;
             return Ok(Self::Remote(folder, location));
         }
-        if file.exists() && !force {
-            return Err(refused());
+        // A link stays, and what it leads to is replaced.
+        let target = match file.is_symlink() {
+            true => file.canonicalize().unwrap_or_else(|_| file.to_path_buf()),
+            false => file.to_path_buf(),
+        };
+        match std::fs::metadata(&target) {
+            Ok(there) if there.is_dir() => Err(CliError::usage(format!(
+                "{} is a folder, not a file",
+                file.display()
+            ))),
+            Ok(there) if !there.is_file() => Ok(Self::Stream(target)),
+            Ok(_) if !force => Err(refused()),
+            _ => Ok(Self::Local(TempFile::new(&target)?)),
         }
-        Ok(Self::Local(TempFile::new(file)?))
     }
 
     /// Begins to write; from the beginning, if it was begun before.
     pub fn out(&self, packing: Option<Packing>) -> Result<Out> {
         let out: Box<dyn std::io::Write + Send> = match self {
             Self::Stdout => Box::new(BufWriter::with_capacity(1 << 16, std::io::stdout())),
+            Self::Stream(path) => {
+                let stream = File::options().write(true).open(path);
+                let stream = stream.map_err(|e| CliError::io("write", path, e))?;
+                Box::new(BufWriter::with_capacity(1 << 16, stream))
+            }
             Self::Local(file) => Box::new(file.writer()?),
             Self::Remote(folder, _) => {
                 let path = folder.path().join("file");
-                let file =
-                    std::fs::File::create(&path).map_err(|e| CliError::io("write", &path, e))?;
+                let file = File::create(&path).map_err(|e| CliError::io("write", &path, e))?;
                 Box::new(BufWriter::with_capacity(1 << 20, file))
             }
         };
@@ -62,13 +79,13 @@ impl Place {
 
     /// Whether what was written can be written anew.
     pub fn begins_again(&self) -> bool {
-        !matches!(self, Self::Stdout)
+        !matches!(self, Self::Stdout | Self::Stream(_))
     }
 
     /// Lets the file appear; its size in bytes, where there is a file.
     pub fn publish(self, session: &Session) -> Result<Option<u64>> {
         match self {
-            Self::Stdout => Ok(None),
+            Self::Stdout | Self::Stream(_) => Ok(None),
             Self::Local(file) => file.publish().map(Some),
             Self::Remote(folder, location) => {
                 let path = folder.path().join("file");

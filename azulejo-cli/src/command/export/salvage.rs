@@ -5,11 +5,11 @@
 //! its order, until it reads or is a single coordinate.
 
 use crate::error::{CliError, Result};
-use crate::import::table_file::integer;
 use crate::interrupt;
 use crate::selection::Selection;
 use crate::session::Session;
 use crate::value;
+use crate::value::integer;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::Dimension;
 use azulejo::format::{Physical, Range};
