@@ -130,7 +130,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "COMMAND", conflicts_with_all = ["key_file", "key_env"])]
     pub key_command: Option<String>,
     /// Memory that a read may use, such as 512MB or 2GiB [default: 1GiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
     /// Threads for decoding [default: one a core]
     #[arg(
@@ -138,7 +138,8 @@ pub struct GlobalArgs {
         global = true,
         value_name = "N",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = parse_threads
     )]
     pub threads: usize,
     /// A setting by TileDB's name, such as vfs.s3.region=eu-west-1; may be given several times
@@ -163,6 +164,27 @@ pub struct GlobalArgs {
     /// No progress bars and no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
+}
+
+/// More threads than any machine has use for.
+const MOST_THREADS: usize = 1024;
+/// Less than any array can be opened in.
+const LEAST_MEMORY: u64 = 1000;
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if threads <= MOST_THREADS => Ok(threads),
+        _ => Err(format!("{text:?} is not a number from 0 to {MOST_THREADS}")),
+    }
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    match size::parse(text)? {
+        bytes if bytes < LEAST_MEMORY => Err(format!(
+            "{bytes} bytes are too few; write a unit, as in 512MB or 2GiB"
+        )),
+        bytes => Ok(bytes),
+    }
 }
 
 /// When colours show.

@@ -14,6 +14,7 @@ pub mod table;
 pub mod temp_file;
 
 use crate::error::Result;
+use crate::interrupt;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_json::writer::{LineDelimited, WriterBuilder};
@@ -34,6 +35,9 @@ fn parquet_compression() -> Compression {
 
 /// Bytes of a Parquet row group under way at which it is written out.
 const ROW_GROUP_BYTES: usize = 128 << 20;
+
+/// Rows that are formatted at a time, a fraction of a second's work.
+const PIECE: usize = 1 << 14;
 
 /// A file of record batches being written.
 pub enum BatchWriter<W: Write + Send> {
@@ -83,8 +87,20 @@ impl<W: Write + Send> BatchWriter<W> {
         )?))
     }
 
-    /// Writes one batch.
+    /// Writes one batch, in pieces between which it can be interrupted where the format knows no
+    /// batches.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if matches!(self, Self::ArrowStream(_) | Self::ArrowFile(_)) {
+            return self.piece(batch);
+        }
+        for from in (0..batch.num_rows()).step_by(PIECE) {
+            interrupt::check()?;
+            self.piece(&batch.slice(from, PIECE.min(batch.num_rows() - from)))?;
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Csv(writer) => writer.write(batch)?,
             Self::Ndjson(writer) => writer.write(batch)?,

@@ -421,6 +421,8 @@ fn errors_name_what_and_say_what_to_do() {
     fails("cat azulejo/orders --where 'tiles >'", 2, "tiles");
     fails("cat azulejo/orders --memory lots", 2, "512MB");
     fails("cat azulejo/orders --memory 1kB", 1, "--memory");
+    fails("cat azulejo/orders --memory 12", 2, "512MB");
+    fails("cat azulejo/orders --threads 100000", 2, "1024");
     fails("cat azulejo/orders --step town=2", 2, "town");
     fails("cat azulejo/orders --at 2024-13", 2, "2024-05-01");
     fails("meta azulejo/tile colour", 2, "colour");

@@ -359,6 +359,29 @@ fn gaps_of_dense_arrays_are_no_data() {
 }
 
 #[test]
+fn numbers_beyond_a_type_are_not_infinite() {
+    let place = Place::new();
+    place.write("far.csv", "x\n1\n2.5\n1e400\n3\n");
+    let output = place.command("import far.csv far").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("because of \"1e400\" in line 4"), "{told}");
+    assert_eq!(place.run("cat far"), "x\n1\n2.5\n1e400\n3\n");
+    place.fails(
+        "import far.csv f --type x=FLOAT64",
+        1,
+        "line 4, column \"x\"",
+    );
+    place.write("near.csv", "x\n1\n-inf\n1e39\nNaN\n");
+    place.run("import near.csv near");
+    assert_eq!(place.type_of("near", "x"), "FLOAT64");
+    place.fails(
+        "import near.csv f --type x=FLOAT32",
+        1,
+        "line 4, column \"x\"",
+    );
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let place = Place::new();
     place.write("a.csv", "x,y\n1,a\n,b\n");

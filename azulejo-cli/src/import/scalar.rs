@@ -1,5 +1,7 @@
 //! Numbers, dates and times out of ASCII text, fast: import reads hundreds of millions of them.
 
+use azulejo::format::datatype::Native;
+
 /// An integer: digits with an optional sign. `None` for anything else and beyond 128 bits.
 pub fn integer(text: &[u8]) -> Option<i128> {
     let (negative, digits) = match text {
@@ -44,10 +46,13 @@ fn small_integer(digits: &[u8]) -> Option<i64> {
     Some(value)
 }
 
-/// A finite or infinite number or NaN, as Rust, C and Python write them.
-pub fn real<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+/// A finite or infinite number or NaN, as Rust, C and Python write them. Digits that stand for a
+/// number beyond the type are not infinity.
+pub fn real<T: Native + std::str::FromStr>(text: &[u8]) -> Option<T> {
     // Rust takes `infinity` and `nan` in any letter case, and so do we.
-    str::from_utf8(text).ok()?.parse().ok()
+    let value: T = str::from_utf8(text).ok()?.parse().ok()?;
+    let beyond = value.as_f64().is_infinite() && text.iter().any(u8::is_ascii_digit);
+    (!beyond).then_some(value)
 }
 
 /// Nanoseconds in a day.
