@@ -4,6 +4,25 @@ use super::time::parse_last;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
+/// What chooses how an array is made: an array that is there, and a schema, say it already.
+const CHOICES: [&str; 15] = [
+    "dims",
+    "dense",
+    "sparse",
+    "domain",
+    "tile",
+    "capacity",
+    "cell_order",
+    "tile_order",
+    "unique",
+    "types",
+    "narrow",
+    "filters",
+    "nullable",
+    "required",
+    "enumerate",
+];
+
 /// What `import` takes.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
@@ -21,7 +40,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
     /// Add to an array that exists; labels and the current domain grow as needed
-    #[arg(long, conflicts_with_all = ["dims", "dense", "sparse", "schema", "label", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
+    #[arg(long, conflicts_with_all = CHOICES, conflicts_with_all = ["schema", "label"])]
     pub append: bool,
     /// Which of rows with the same coordinates counts in an array that keeps one cell for each
     /// [default: error]
@@ -134,7 +153,7 @@ pub struct ShapeArgs {
     pub sparse: bool,
     /// The array's schema, as `azulejo schema --json` or --dry-run --json gives it; nothing is
     /// chosen then
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dims", "dense", "sparse", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = CHOICES)]
     pub schema: Option<PathBuf>,
     /// The domain of a dimension: LO:HI, or `data` for just what the file holds
     #[arg(long, value_name = "DIM=LO:HI")]
