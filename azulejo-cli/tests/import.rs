@@ -609,7 +609,14 @@ fn json_lines_keep_kinds_of_values() {
 #[test]
 fn exports_come_back() {
     let place = Place::new();
+    // One number is beyond what 32 bits hold.
     place.write("a.ndjson", LINES);
+    place.fails(
+        "import a.ndjson a --type f=FLOAT32",
+        1,
+        "line 2, column \"f\"",
+    );
+    place.write("a.ndjson", LINES.replace("1e300", "1e30"));
     place.run(
         "import a.ndjson a --type f=FLOAT32 --type i=INT16 --type l=UINT8 --columns i,f,s,b,l,v",
     );
