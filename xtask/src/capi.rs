@@ -1,6 +1,7 @@
 //! The shared library of `azulejo-capi`: building it, installing it, comparing its times with the
 //! reference's.
 
+use crate::cargo::cargo;
 use crate::{Outcome, reference};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +14,7 @@ const SONAME: &str = "libtiledb.so.2.30";
 /// Builds the library and returns where it lies. `debug` builds are for trying things out: they have
 /// the features that the tests of the workspace have, for which all is built anyway.
 pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo();
     command.current_dir(root).args(match debug {
         true => ["build", "--workspace", "--exclude=azulejo-python", "--lib"].as_slice(),
         false => ["build", "--package", "azulejo-capi", "--release"].as_slice(),

@@ -1,9 +1,9 @@
 //! Every feature of the published crates compiles without the others.
 
 use crate::Outcome;
+use crate::cargo::cargo;
 use serde_json::Value as Json;
 use std::path::Path;
-use std::process::Command;
 
 /// Checks each library without default features but codecs, then with each of its features alone.
 pub fn check(root: &Path) -> Outcome {
@@ -15,8 +15,8 @@ pub fn check(root: &Path) -> Outcome {
             let needs_codecs = features.iter().any(|name| name == "c-codecs")
                 && feature.is_none_or(|name| name != "pure-rust");
             println!("{package}: {what}");
-            let mut cargo = Command::new("cargo");
-            cargo
+            let mut command = cargo();
+            command
                 .current_dir(root)
                 .args(["clippy", "--quiet", "--locked", "--no-default-features"])
                 .args(["--package", &package])
@@ -27,7 +27,11 @@ pub fn check(root: &Path) -> Outcome {
                 )
                 .args(needs_codecs.then_some("--features=c-codecs"))
                 .args(["--", "-D", "warnings"]);
-            if !cargo.status().map_err(|e| format!("cargo: {e}"))?.success() {
+            if !command
+                .status()
+                .map_err(|e| format!("cargo: {e}"))?
+                .success()
+            {
                 failed.push(format!("{package} with {what}"));
             }
         }
@@ -40,7 +44,7 @@ pub fn check(root: &Path) -> Outcome {
 
 /// The libraries that are published, and their features but for `default`.
 fn packages(root: &Path) -> Result<Vec<(String, Vec<String>)>, String> {
-    let output = Command::new("cargo")
+    let output = cargo()
         .current_dir(root)
         .args(["metadata", "--no-deps", "--format-version", "1", "--locked"])
         .output()

@@ -3,6 +3,7 @@
 
 mod as_tiledb;
 mod capi;
+mod cargo;
 mod clients;
 mod cloud;
 mod corpus;

@@ -1,5 +1,6 @@
 //! `cargo xtask sql tpch`: the SQL program beside other engines on the same rows.
 
+use crate::cargo::cargo;
 use crate::{Outcome, capi, reference, wheel};
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +14,8 @@ const FEATURES: &str =
 
 /// TPC-H's queries on arrays and, with DuckDB, on Parquet; what follows goes to the script.
 pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     reference::run(
-        Command::new(cargo)
+        cargo()
             .current_dir(root)
             .args(["build", "--locked", "--package", "azulejo-cli"])
             .args(["--package", "azulejo-sql", "--bins"])

@@ -6,6 +6,7 @@ mod fixtures;
 mod zarr;
 
 use crate::Outcome;
+use crate::cargo::cargo;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,15 +37,15 @@ pub fn build(root: &Path) -> Outcome {
 
 /// Compiles the module with these arguments of Cargo's more.
 fn module(root: &Path, more: &[&str]) -> Outcome {
-    let mut cargo = Command::new("cargo");
-    cargo
+    let mut command = cargo();
+    command
         .current_dir(root)
         .args(["build", "--locked", "--package", "azulejo-web"])
         .args(["--profile", "web", "--target", TARGET])
         .args(more)
         .env("RUSTFLAGS", RUSTFLAGS)
         .env("CARGO_TARGET_DIR", root.join("target/web"));
-    run(&mut cargo)
+    run(&mut command)
 }
 
 /// Checks how large the package is without Arrow, which takes another build.
@@ -73,13 +74,9 @@ pub fn bench(root: &Path) -> Outcome {
 
 /// The command line, as the tests of the workspace build it.
 fn program(root: &Path) -> Result<PathBuf, String> {
-    run(Command::new("cargo").current_dir(root).args([
-        "build",
-        "--locked",
-        "--workspace",
-        "--bin",
-        "azulejo",
-    ]))?;
+    run(cargo()
+        .current_dir(root)
+        .args(["build", "--locked", "--workspace", "--bin", "azulejo"]))?;
     let name = format!("target/debug/azulejo{}", std::env::consts::EXE_SUFFIX);
     Ok(root.join(name))
 }
@@ -87,7 +84,7 @@ fn program(root: &Path) -> Result<PathBuf, String> {
 /// What only compiles for the target is not seen by other lints.
 fn lint(root: &Path) -> Outcome {
     has_target(root)?;
-    run(Command::new("cargo")
+    run(cargo()
         .current_dir(root)
         .args([
             "clippy",
@@ -227,7 +224,7 @@ fn has_target(root: &Path) -> Outcome {
 /// Crates that compile C need `cc` to be built.
 fn no_c(root: &Path) -> Outcome {
     let tree = output(
-        Command::new("cargo")
+        cargo()
             .current_dir(root)
             .args(["tree", "--locked", "--package", "azulejo-web"])
             .args(["--target", TARGET, "--edges", "normal,build"])

@@ -1,6 +1,7 @@
 //! The Python package: its wheel, installed into a fresh environment and tested there.
 
 use crate::Outcome;
+use crate::cargo::forget_package;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -93,7 +94,7 @@ pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
     }
     let profile = if dev { "dev" } else { "release" };
     tell(
-        Command::new(python.with_file_name("maturin"))
+        forget_package(&mut Command::new(python.with_file_name("maturin")))
             .current_dir(root.join("azulejo-python"))
             .args(["build", "--profile", profile, "--compression-level", "9"])
             .arg("--out")

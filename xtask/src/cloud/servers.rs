@@ -1,6 +1,7 @@
 //! Real servers: installed where they are missing, started on free ports, stopped whatever happens.
 
 use super::guard;
+use crate::cargo::cargo;
 use crate::reference;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -176,9 +177,8 @@ pub fn s3(root: &Path) -> Result<Server, String> {
     let (name, version) = S3_SERVER;
     let dir = folder().join("s3");
     once(&dir, &format!("{name} {version}"), || {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         reference::run(
-            Command::new(cargo)
+            cargo()
                 .args([
                     "install",
                     "--quiet",
