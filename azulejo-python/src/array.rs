@@ -168,6 +168,11 @@ impl Array {
         })
     }
 
+    /// The names of what it shows, for others to open it and see the same.
+    fn pin<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.array.pin().encode())
+    }
+
     /// First and last millisecond of what it shows.
     #[getter]
     fn time_range(&self) -> (u64, u64) {

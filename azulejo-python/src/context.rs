@@ -5,6 +5,7 @@ use crate::buffer::slice;
 use crate::error::raised;
 use crate::work;
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use azulejo::array::PinnedSnapshot;
 use azulejo::check::CheckOptions;
 use azulejo::column::ColumnView;
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
@@ -214,6 +215,15 @@ impl Context {
             false => work::run(py, &cancel, || snapshot.array()),
         };
         Ok(Array::new(array?, true))
+    }
+
+    /// Opens an array with just the fragments that another one has shown: its `pin`.
+    fn open_pinned(&self, py: Python<'_>, uri: &str, pin: &[u8]) -> PyResult<Array> {
+        let array = self.run(py, |context| {
+            let pinned = PinnedSnapshot::decode(pin).map_err(|e| Error::decode(uri, e))?;
+            context.array(uri).open_pinned(&pinned)
+        })?;
+        Ok(Array::new(array, work::is_near(uri)))
     }
 
     /// Creates an array of a schema in JSON.
@@ -585,6 +595,24 @@ impl Context {
                 })?;
             }
             editor.commit()
+        })
+    }
+
+    /// Makes these (path below the group's folder, name) all members of a group, in one step.
+    /// Returns where the members before lie.
+    fn replace_members(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        members: Vec<(String, String)>,
+    ) -> PyResult<Vec<String>> {
+        self.run_small(py, uri, |context| {
+            let mut editor = context.group(uri).edit()?;
+            for (path, name) in members {
+                editor.add(NewMember::relative(path).named(name).replacing())?;
+            }
+            let before = editor.commit_alone()?;
+            Ok(before.into_iter().map(|member| member.location).collect())
         })
     }
 }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -97,7 +98,7 @@ def test_pickle_shows_the_same_moment(grid):
     np.testing.assert_array_equal(copy.copy(pickle.loads(away))["v"][0], cells[0])
 
 
-def test_a_write_at_once_after_pickling_is_of_a_later_moment(tmp_path):
+def test_a_write_at_once_after_pickling_is_not_seen(tmp_path):
     az.write(tmp_path / "a", np.arange(3))
     for i in range(100):
         array = az.open(tmp_path / "a", "w")
@@ -106,6 +107,47 @@ def test_a_write_at_once_after_pickling_is_of_a_later_moment(tmp_path):
         array[0] = i + 10
         assert pickle.loads(away)[0] == before
         assert az.open(tmp_path / "a")[0] == i + 10
+
+
+def test_a_pickle_shows_its_fragments_whatever_older_ones_come(table):
+    array = az.open(table.uri, "w")
+    now = int(array.at.astype(np.int64))
+    view = array["height"]
+    away, part = pickle.dumps(array), pickle.dumps(view)
+    # Written later, with a time before those of all the others, and at their very time.
+    late = {"id": np.array([8]), "name": ["late"], "height": np.ma.MaskedArray([1.0]), "kind": ["hill"]}
+    writer = az.open(table.uri, "w")
+    writer.write(late, at=1)
+    writer.write({**late, "id": np.array([9])}, at=now)
+    assert len(az.open(table.uri, at=now).query(fields=["id"]).to_numpy()["id"]) == 5
+    for _ in range(2):
+        opened = pickle.loads(away)
+        assert sorted(opened.query(fields=["id"]).to_numpy()["id"]) == [3, 7, 500]
+        assert opened.at == array.at
+        assert pickle.loads(part)._attr == "height"
+        away = pickle.dumps(opened)
+    # What was consolidated is still there until a vacuum, which is then said.
+    writer.consolidate()
+    assert sorted(pickle.loads(away).query(fields=["id"]).to_numpy()["id"]) == [3, 7, 500]
+    writer.vacuum()
+    with pytest.raises(FileNotFoundError, match="pinned"):
+        pickle.loads(away)
+
+
+def test_pickles_are_small_and_hold_no_secrets(tmp_path):
+    array = az.write(tmp_path / "a", np.arange(300, dtype=np.int32), tiles=(1,))
+    sizes = [len(pickle.dumps(array))]
+    writer = az.open(tmp_path / "a", "w")
+    for i in range(200):
+        writer[i] = i
+    sizes.append(len(pickle.dumps(az.open(tmp_path / "a"))))
+    assert sizes[0] < 500
+    assert (sizes[1] - sizes[0]) / 200 < 40, "bytes for each fragment"
+    ctx = az.Context({"vfs.s3.aws_secret_access_key": "hush-hush", "sm.mem.total_budget": "1000000000"})
+    away = pickle.dumps(az.open(tmp_path / "a", ctx=ctx))
+    assert b"hush" not in away and b"hush" not in b"".join(
+        zlib.decompress(part) for part in pickle.loads(away).__reduce__()[1] if isinstance(part, bytes)
+    )
 
 
 def _sum(array):

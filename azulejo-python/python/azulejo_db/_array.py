@@ -6,7 +6,7 @@ import io
 import math
 import os
 import sys
-import time
+import zlib
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -25,8 +25,6 @@ from ._types import cell_type, dtype_of, from_bytes, is_bytes, is_text
 from .errors import BudgetError
 
 U64_MAX = 2**64 - 1
-#: How far ahead of the clock a moment may lie to be waited for: a clock that was set back is not.
-_LONGEST_WAIT_MS = 20
 #: What queries may hold unless a setting says otherwise.
 _BUDGET = 10 << 30
 #: Names the dimensions of an array that have no coordinates yet, which no domain can say.
@@ -50,17 +48,22 @@ class Array:
         ctx: Context | None = None,
         _attr: str | None = None,
         _range: tuple[int, int] | None = None,
+        _pin: bytes | None = None,
     ):
         if mode not in ("r", "w"):
             raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
         self._uri, self._mode, self._ctx, self._attr = str(uri), mode, ctx or shared(), _attr
         self._asked = _range or (_time.first(since), _time.last(at))
         self._pid, self._core, self._schema = -1, None, None
+        #: Names what it shows, where another process has opened it before.
+        self._pin = _pin
         self._empty: tuple[Any, frozenset[str]] | None = None
         self._attrs: Metadata | None = None
         self._stored: tuple[Any, dict] | None = None
         self._closed = False
-        self.core  # noqa: B018 - what is not there is said now
+        core = self.core  # what is not there is said now
+        if _pin:
+            self._asked = core.time_range
 
     # -- life --------------------------------------------------------------------------------
 
@@ -70,9 +73,10 @@ class Array:
         if self._closed:
             raise ValueError(f"{self._uri} was closed")
         if self._core is None or self._pid != os.getpid():
-            start, end = self._asked if self._core is None else self._core_range
-            self._core = self._ctx.core.open(self._uri, start, end)
-            self._core_range = self._core.time_range
+            # After a fork the other process's array still says what it has shown.
+            pin = self._pin if self._core is None else self._core.pin()
+            core = self._ctx.core
+            self._core = core.open_pinned(self._uri, pin) if pin else core.open(self._uri, *self._asked)
             self._pid = os.getpid()
         return self._core
 
@@ -100,18 +104,15 @@ class Array:
         self.close()
 
     def __reduce__(self):
-        return (_reopened, (self._uri, self._mode, self._moment(), self._ctx, self._attr))
+        # The names of its fragments: of a moment alone others might see more, since a writer may
+        # still commit with an older timestamp.
+        pin = zlib.compress(self.core.pin(), 9)
+        return (_reopened, (self._uri, self._mode, pin, self._ctx, self._attr))
 
-    def _moment(self) -> tuple[int, int]:
-        """First and last millisecond of what it shows, for others to open it and see the same.
-
-        Waits until the last one is over: what is written after this carries a later time, and is
-        not seen by them.
-        """
-        first, last = self.core.time_range
-        while 0 <= last - time.time_ns() // 1_000_000 < _LONGEST_WAIT_MS:
-            time.sleep(0.0002)
-        return first, last
+    def _fixed(self) -> Array:
+        """The same to be read only, whole, and whatever is written meanwhile."""
+        core = self.core
+        return Array(self._uri, ctx=self._ctx, _pin=core.pin())
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -732,8 +733,8 @@ def _is_plain(field: dict) -> bool:
     return field["cell_val_num"] != "var" and not (field.get("nullable") or field.get("enumeration") or text)
 
 
-def _reopened(uri: str, mode: str, time_range: tuple[int, int], ctx: Context, attr: str | None) -> Array:
-    return Array(uri, mode, ctx=ctx, _attr=attr, _range=time_range)
+def _reopened(uri: str, mode: str, pin: bytes, ctx: Context, attr: str | None) -> Array:
+    return Array(uri, mode, ctx=ctx, _attr=attr, _pin=zlib.decompress(pin))
 
 
 def _ticks(value: Any) -> int:

@@ -129,6 +129,10 @@ class Job:
         """What takes back a step that was done already, if the job does not come to its end."""
         self._undo.append(step)
 
+    def keep(self) -> None:
+        """From here on what was done stays, whatever comes."""
+        self._undo = []
+
     def finish(self, compute: bool = True) -> Any:
         """Makes everything count. Without ``compute``, what dask has yet to compute counts once
         the returned ``Delayed`` is computed, and the rest now.

@@ -37,7 +37,14 @@ def _opened(array: Array | str | os.PathLike, at: Any, ctx: Context | None) -> A
     return Array(os.fspath(array), at=at, ctx=ctx or shared())
 
 
-def _block(array: Array, name: str, *, block_info: Any) -> np.ndarray:
+def _settled(array: Array) -> Any:
+    """What all tasks see, whatever is written meanwhile: one object, sent to each worker once."""
+    import dask
+
+    return dask.delayed(array._fixed(), pure=False, traverse=False)
+
+
+def _block(name: str, *, array: Array, block_info: Any) -> np.ndarray:
     """The cells of one chunk."""
     lows = [int(low) for low, _ in array.domain]
     places = block_info[None]["array-location"]
@@ -72,11 +79,9 @@ def read(
     elif chunks == "auto":
         chunks = _whole_tiles(shape, tiles, view.dtype.itemsize)
     split = da.core.normalize_chunks(chunks, shape, dtype=view.dtype)
-    # The moment is settled here: all tasks see the same array.
-    start, end = array._moment()
-    fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
     return da.map_blocks(
-        _block, fixed, name, chunks=split, dtype=view.dtype, meta=np.empty((0,) * len(shape), view.dtype)
+        _block, name, array=_settled(array), chunks=split, dtype=view.dtype,
+        meta=np.empty((0,) * len(shape), view.dtype),
     )
 
 
@@ -217,8 +222,7 @@ def read_table(
     text = condition_text(where)
     names = list(fields) if fields is not None else array.schema.dim_names + array.schema.attr_names
     meta = array.query(text, names, limit=1).to_pandas().iloc[:0]
-    start, end = array._moment()
-    fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
+    fixed = array._fixed()
     parts = partitions(fixed, npartitions)
     if not parts:
         return dd.from_pandas(meta, npartitions=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ from xarray.backends.store import StoreBackendEntrypoint
 from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder
 from xarray.core import indexing
 
-from . import _context
+from . import _context, _replace
 from . import _xarray_checks as _checks
 from ._array import EMPTY_DIMS, Array
 from ._group import Group
@@ -38,6 +38,7 @@ from ._job import Job, is_dask
 from ._metadata import decoded, encoded
 from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
 from ._types import dtype_of, is_bytes, is_text
+from .errors import AzulejoError, ExistsError
 
 _ATTR = "__tiledb_attr."
 _DIM = "__tiledb_dim."
@@ -131,13 +132,17 @@ class AzulejoStore(WritableCFDataStore):
         self._group: Group | None = None
         self._append_dim: str | None = None
         self._region: Mapping[str, slice] = {}
+        #: Where the dataset takes the place of another: the groups that become members with its
+        #: arrays, as (folder, name), and the ending of new folders.
+        self._groups: list[tuple[str, str]] = []
+        self._generation: str | None = None
 
     @property
     def group(self) -> Group:
         """The group, opened when first asked for."""
         if self._group is None:
             mode = "r" if self._mode == "r" else "w"
-            self._group = Group(self._uri, mode, at=self._at, ctx=self._ctx)
+            self._group = _replace.opened(self._uri, mode, self._at, self._ctx)
         return self._group
 
     # -- reading ------------------------------------------------------------------------------
@@ -243,11 +248,10 @@ class AzulejoStore(WritableCFDataStore):
         variables, attributes = self.encode(variables, attributes)
         there = self._ctx.core.object_type(self._uri)
         if there is None:
-            self._ctx.core.create_group(self._uri)
-            job.undo(partial(self._ctx.core.delete, self._uri, True))
+            _make_group(self._uri, self._ctx, job)
         elif self._mode == "w-":
             raise FileExistsError(self._uri)
-        arrays = self._arrays()
+        arrays = {} if self._mode == "w" else self._arrays()
         checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
         changes = {} if self._mode == "r+" and there else dict(attributes)
         if unlimited_dims:
@@ -263,13 +267,22 @@ class AzulejoStore(WritableCFDataStore):
             name = _encode_variable_name(name)
             member = _member(name)
             if member not in arrays:
-                created.append((member, True, member))
+                created.append((_replace.folder(member, self._generation), True, member))
             self._write(arrays.get(member), name, member, variable, checks, job)
 
         def register() -> None:
             # The last step: what is no member of the group is no part of the dataset.
+            if self._mode == "w":
+                members = [(path, name) for path, _, name in created]
+                _replace.swap(
+                    self._ctx, self._uri, members + self._groups, changes, self._generation, job
+                )
+                self._group = None
+                return
             if created:
                 self._ctx.core.edit_group(self._uri, created, [])
+                names = [name for _, _, name in created]
+                job.undo(partial(self._ctx.core.edit_group, self._uri, [], names))
             self._group = None
             if changes:
                 self.group.attrs.update(changes)
@@ -332,7 +345,7 @@ class AzulejoStore(WritableCFDataStore):
             made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
             current_domain=[(0, max(s, 1) - 1) for s in shape],
         )
-        uri = self._uri.rstrip("/") + "/" + member
+        uri = self._uri.rstrip("/") + "/" + _replace.folder(member, self._generation)
         if self._ctx.core.object_type(uri) is not None:
             # No member of the group: a job that was never finished has left it.
             self._ctx.core.delete(uri, True)
@@ -362,9 +375,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _place(filename_or_obj: Any, group: str | None) -> str:
+def _place(filename_or_obj: Any, group: str | None, ctx: Any, at: Any = None) -> str:
     uri = os.fspath(filename_or_obj) if isinstance(filename_or_obj, os.PathLike) else str(filename_or_obj)
-    return uri if not group or group == "/" else uri.rstrip("/") + "/" + group.strip("/")
+    return _replace.place(uri, group, ctx, at)
 
 
 class AzulejoBackend(BackendEntrypoint):
@@ -398,12 +411,20 @@ class AzulejoBackend(BackendEntrypoint):
         key: bytes | None = None,
         group: str | None = None,
     ) -> xr.Dataset:
-        store = AzulejoStore(_place(filename_or_obj, group), at=at, ctx=_context.shared(config, key))
-        return StoreBackendEntrypoint().open_dataset(
-            store, mask_and_scale=mask_and_scale, decode_times=decode_times,
-            concat_characters=concat_characters, decode_coords=decode_coords,
-            drop_variables=drop_variables, use_cftime=use_cftime, decode_timedelta=decode_timedelta,
-        )
+        ctx = _context.shared(config, key)
+        while True:
+            store = AzulejoStore(_place(filename_or_obj, group, ctx, at), at=at, ctx=ctx)
+            try:
+                return StoreBackendEntrypoint().open_dataset(
+                    store, mask_and_scale=mask_and_scale, decode_times=decode_times,
+                    concat_characters=concat_characters, decode_coords=decode_coords,
+                    drop_variables=drop_variables, use_cftime=use_cftime,
+                    decode_timedelta=decode_timedelta,
+                )
+            except AzulejoError:
+                # Another dataset took its place while it was looked at: that one is meant.
+                if not _replace.is_replaced(store._group):
+                    raise
 
     def open_groups_as_dict(
         self, filename_or_obj: Any, *, group: str | None = None, **options: Any
@@ -419,7 +440,7 @@ class AzulejoBackend(BackendEntrypoint):
                 if members.kind(name) == "group":
                     walk(f"{path}/{name}", members.location(name))
 
-        walk("", _place(filename_or_obj, group))
+        walk("", _place(filename_or_obj, group, ctx, options.get("at")))
         return found
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -429,17 +450,21 @@ class AzulejoBackend(BackendEntrypoint):
         return tree
 
 
-def _parents(root: str, group: str, ctx: Any, job: Job) -> None:
+def _make_group(path: str, ctx: Any, job: Job) -> None:
+    ctx.core.create_group(path)
+    job.undo(partial(_replace.drop_group, ctx, path))
+
+
+def _parents(root: str, group: str | None, ctx: Any, job: Job) -> None:
     """Makes the groups on the way, each a member of the one above."""
+    names = list(filter(None, (group or "").split("/")))
     path = root
-    if ctx.core.object_type(path) is None:
-        ctx.core.create_group(path)
-        job.undo(partial(ctx.core.delete, path, True))
-    for name in filter(None, group.strip("/").split("/")):
-        above, path = path, path.rstrip("/") + "/" + name
+    if names and ctx.core.object_type(path) is None:
+        _make_group(path, ctx, job)
+    for name in names:
+        above, path = path, _replace.step(path, name, ctx)
         if ctx.core.object_type(path) is None:
-            ctx.core.create_group(path)
-            job.undo(partial(ctx.core.delete, path, True))
+            _make_group(path, ctx, job)
             ctx.core.edit_group(above, [(name, True, name)], [])
             job.undo(partial(ctx.core.edit_group, above, [], [name]))
 
@@ -447,21 +472,26 @@ def _parents(root: str, group: str, ctx: Any, job: Job) -> None:
 def _dump(
     dataset: xr.Dataset, root: str, group: str | None, job: Job, ctx: Any, *, mode: str,
     append_dim: str | None = None, region: Any = None, encoding: Any = None, unlimited_dims: Any = None,
+    groups: Sequence[tuple[str, str]] = (), generation: str | None = None,
 ) -> None:
     """Writes one dataset as a part of a job."""
     from xarray.backends.writers import _sanitize_unlimited_dims, _validate_dataset_names, dump_to_store
 
-    place = _place(root, group)
-    if mode == "w" and ctx.core.object_type(place) is not None:
-        ctx.core.delete(place, True)
+    place = _replace.place(root, group, ctx)
     _validate_dataset_names(dataset)
     unlimited = _sanitize_unlimited_dims(dataset, unlimited_dims)
-    there = ctx.core.object_type(place) == "group"
+    kind = ctx.core.object_type(place)
+    there = kind == "group"
     if there and mode == "w-":
         raise FileExistsError(place)
+    if kind == "array" and mode == "w":
+        raise ExistsError(f"{place} is an array, no dataset: it is not replaced; delete it first")
     store = AzulejoStore(place, ctx=ctx, mode="a" if mode == "w-" else mode)
     store._append_dim = append_dim
-    if there:
+    if mode == "w":
+        store._groups = list(groups)
+        store._generation = generation or (_replace.generation() if there else None)
+    if there and mode != "w":
         opened = open_dataset(AzulejoStore(place, ctx=ctx), engine="store")
         _checks.encodings(opened, encoding, append_dim)
         store._region, dataset = _checks.region(dataset, opened, region, append_dim)
@@ -474,8 +504,7 @@ def _dump(
             dataset[name].encoding = dict(there.encoding)
     elif region is not None:
         raise FileNotFoundError(place)
-    if group and group.strip("/"):
-        _parents(root, group, ctx, job)
+    _parents(root, group, ctx, job)
     dump_to_store(dataset, store, job, encoding=encoding, unlimited_dims=unlimited)
 
 
@@ -502,11 +531,12 @@ class DatasetAccessor:
     ) -> Any:
         """Writes the dataset as a group of arrays. Nothing of it is seen before all is written.
 
-        ``mode``: ``"w-"`` (the default) refuses what is there, ``"w"`` replaces it, ``"a"`` adds
-        variables, overwrites those that are there and appends along ``append_dim`` (``"a-"``
+        ``mode``: ``"w-"`` (the default) refuses what is there, ``"w"`` replaces it once all is
+        written (until then, and if the write fails, what was there stays), ``"a"`` adds variables, overwrites those that are there and appends along ``append_dim`` (``"a-"``
         leaves alone what has no such dimension), ``"r+"`` (the default with ``region``) writes into
         what is there. Chunks of dask are written by its workers, one fragment each; without
-        ``compute`` the arrays are made now, and their cells count once the result is computed.
+        ``compute`` the arrays are made now, with ``"w"`` in the place of those before, and their
+        cells count once the result is computed.
         """
         mode = _checks.mode(mode, append_dim, region)
         ctx = _context.shared(config, key)
@@ -548,18 +578,32 @@ class TreeAccessor:
         unknown = set(encoding or {}) - set(self._tree.groups)
         if unknown:
             raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
-        if mode == "w" and ctx.core.object_type(root) is not None:
-            ctx.core.delete(root, True)
-        if mode == "w-" and ctx.core.object_type(root) is not None:
+        kind = ctx.core.object_type(root)
+        if mode == "w-" and kind is not None:
             raise FileExistsError(root)
+        if mode == "w" and kind == "array":
+            raise ExistsError(f"{root} is an array, no dataset: it is not replaced; delete it first")
+        nodes = {path: (node, node is self._tree) for path, node in self._tree.subtree_with_keys}
+        generation = _replace.generation() if kind else None
         job = Job(ctx)
         try:
-            for path, node in self._tree.subtree_with_keys:
-                own = node is self._tree
+            if mode != "a" and kind is None:
+                _make_group(root, ctx, job)
+            # Where the tree is new its root comes last, with which all of it appears.
+            for path, (node, own) in nodes.items() if mode == "a" else reversed(list(nodes.items())):
+                options: dict[str, Any] = {"mode": "a"}
+                place, below = root, None if own else path
+                if mode != "a" and own:
+                    tops = [name for name in nodes if name != path and "/" not in name]
+                    groups = [(_replace.folder(name, generation), name) for name in tops]
+                    options = {"mode": "w", "groups": groups, "generation": generation}
+                elif mode != "a":
+                    top, _, below = path.partition("/")
+                    place = root.rstrip("/") + "/" + _replace.folder(top, generation)
                 _dump(
-                    node.to_dataset(inherit=write_inherited_coords or own), root, None if own else path,
-                    job, ctx, mode="a", encoding=(encoding or {}).get(node.path),
-                    unlimited_dims=(unlimited_dims or {}).get(node.path),
+                    node.to_dataset(inherit=write_inherited_coords or own), place, below, job, ctx,
+                    encoding=(encoding or {}).get(node.path),
+                    unlimited_dims=(unlimited_dims or {}).get(node.path), **options,
                 )
             return job.finish(compute)
         except BaseException:

@@ -310,6 +310,52 @@ impl GroupEditor {
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
         let _lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
+        self.write(self.timestamp.unwrap_or_else(clock::next_timestamp))
+    }
+
+    /// Makes the members that were added all that the group has, in one step: readers see those
+    /// before, or these. Returns those before, whoever added them and when; what they name stays
+    /// where it is.
+    ///
+    /// Of several that do this at once each takes the place of the one before: no two return the
+    /// same member, and members of two are never mixed.
+    ///
+    /// # Errors
+    /// As [`Self::commit`]. [`Error::InvalidArgument`] for a group at an earlier time.
+    pub fn commit_alone(mut self) -> Result<Vec<Member>> {
+        if self.timestamp.is_some() {
+            return Err(Error::InvalidArgument(
+                "members are replaced as of now, not at another time".to_owned(),
+            ));
+        }
+        let _lock = ArrayLock::wait(&self.group.location)?;
+        let handle = self.group.context.group(&self.group.uri.to_string());
+        self.group = handle.open()?;
+        self.changes.retain(|_, change| !change.deleted);
+        let before = self.group.members.clone();
+        for member in &before {
+            if !self.changes.contains_key(member.key()) {
+                let gone = GroupMember {
+                    deleted: true,
+                    ..self.stored(member)
+                };
+                self.changes.insert(gone.key().to_owned(), gone);
+            }
+        }
+        if !self.changes.is_empty() {
+            // Later than what another process has written in this very millisecond.
+            let seen = self.group.time_range.end;
+            let mut time = clock::next_timestamp();
+            while time <= seen {
+                time = clock::next_timestamp();
+            }
+            self.write(time)?;
+        }
+        Ok(before)
+    }
+
+    /// Writes the file of the changes; the caller holds the lock.
+    fn write(&self, time: u64) -> Result<()> {
         let version = self.version();
         let members = match version {
             GroupVersion::V2 => self.changes.values().cloned().collect(),
@@ -328,7 +374,6 @@ impl GroupEditor {
                 all.into_values().collect()
             }
         };
-        let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let name = TimestampedName::versioned(time, time, version.number());
         let Group {
             context, location, ..

@@ -488,6 +488,82 @@ fn members_are_added_and_removed() {
 }
 
 #[test]
+fn members_are_replaced_as_a_whole() {
+    let context = context();
+    let group = context.group("mem://g");
+    group.create().unwrap();
+    let editor = |places: &[&str]| {
+        let mut editor = group.edit().unwrap();
+        for place in places {
+            let (name, _) = place.split_once('.').unwrap();
+            let member = NewMember::relative(*place).named(name).replacing();
+            editor.add(member.typed(ObjectType::Array)).unwrap();
+        }
+        editor
+    };
+    let places = |members: &[Member]| -> Vec<String> {
+        members.iter().map(|member| member.uri.clone()).collect()
+    };
+    let now = || places(group.open().unwrap().members());
+    assert!(editor(&[]).commit_alone().unwrap().is_empty());
+    editor(&["x.1", "y.1"]).commit().unwrap();
+    // Both have looked at the group before either writes.
+    let (second, third) = (editor(&["x.2", "z.2"]), editor(&["x.3"]));
+    let mut late = group.edit().unwrap();
+    late.remove("y").unwrap();
+    assert_eq!(places(&second.commit_alone().unwrap()), ["x.1", "y.1"]);
+    assert_eq!(now(), ["x.2", "z.2"]);
+    assert_eq!(places(&third.commit_alone().unwrap()), ["x.2", "z.2"]);
+    assert_eq!(now(), ["x.3"]);
+    assert_eq!(places(&late.commit_alone().unwrap()), ["x.3"]);
+    assert!(now().is_empty());
+    let past = group.edit_at(5).unwrap();
+    assert!(matches!(
+        past.commit_alone(),
+        Err(Error::InvalidArgument(_))
+    ));
+}
+
+#[test]
+fn members_are_replaced_by_many_threads_one_after_another() {
+    let context = context();
+    let group = context.group("mem://g");
+    group.create().unwrap();
+    let replaced = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (group, replaced) = (&group, &replaced);
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let place = format!("{thread}-{round}");
+                    let names = [format!("own{thread}"), "shared".to_owned()];
+                    let mut editor = group.edit().unwrap();
+                    for name in names {
+                        let member = NewMember::relative(&place).named(name).replacing();
+                        editor.add(member.typed(ObjectType::Array)).unwrap();
+                    }
+                    let gone = editor.commit_alone().unwrap();
+                    let mut all = replaced.lock().unwrap();
+                    all.extend(
+                        gone.into_iter()
+                            .map(|m| (m.uri.clone(), m.key().to_owned())),
+                    );
+                }
+            });
+        }
+    });
+    let mut all = replaced.into_inner().unwrap();
+    let last = group.open().unwrap();
+    assert_eq!(last.members().len(), 2);
+    assert_eq!(last.members()[0].uri, last.members()[1].uri);
+    all.extend((last.members().iter()).map(|m| (m.uri.clone(), m.key().to_owned())));
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!((all.len(), count), (40, 40));
+}
+
+#[test]
 fn changes_have_the_time_that_they_are_given() {
     let context = context();
     context.group("mem://g").create().unwrap();
