@@ -1,4 +1,4 @@
-//! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy, Zarr.
+//! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy, Zarr, GeoTIFF.
 //!
 //! A file is looked at twice. The first look ([`Profile`](profile::Profile)) finds for each column
 //! the type that all its values fit, its bounds, whether anything is missing and, for text, the
@@ -6,15 +6,18 @@
 //! values into columns of the array ([`Target`](target::Target)) and [`load`] writes them, in parts
 //! that fit the memory budget.
 
+pub mod append;
 pub mod arrow;
 pub mod batch;
 pub mod boxes;
 pub mod csv;
+pub mod dataset;
 pub mod date_format;
 pub mod domain;
 pub mod duplicates;
 pub mod existing;
 pub mod filters;
+pub mod geotiff;
 pub mod grid;
 pub mod infer;
 pub mod input;

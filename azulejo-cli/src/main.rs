@@ -8,6 +8,7 @@ mod command;
 mod error;
 mod files;
 mod filter_text;
+mod geotiff;
 mod import;
 mod interrupt;
 mod label_columns;

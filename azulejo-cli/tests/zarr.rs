@@ -113,7 +113,7 @@ fn datasets_are_laid_out_as_python_does() {
     let version = bench.line("--version").out;
     assert!(version.contains("c-codecs, object-store"), "{version}");
     bench.fails("import ds3.zarr ds3", 2, "is there already");
-    bench.fails("import ds3.zarr ds3 --append", 2, "append_dim");
+    bench.fails("import ds3.zarr ds3 --append", 2, "--append-dim");
     bench.fails("import ds3.zarr other --dims y,x", 2, "--dims");
     let plan = bench.line("import ds3.zarr other --dry-run").out;
     assert!(plan.contains("time, y, x"), "{plan}");
@@ -239,4 +239,55 @@ fn datasets_go_out_in_both_versions_and_come_back() {
             .out;
         assert_eq!(fill.trim(), "1.5");
     }
+}
+
+#[test]
+fn stores_are_appended_along_a_dimension() {
+    let bench = stores();
+    bench.line("import ds3.zarr ds3");
+    let before = numbers(&bench, "ds3/t2m", "");
+    let said = bench
+        .line("import ds3.zarr ds3 --append --append-dim time")
+        .err;
+    assert!(said.contains("more"), "{said}");
+    let twice = [before.clone(), before].concat();
+    let found = numbers(&bench, "ds3/t2m", "");
+    assert_eq!(found.len(), twice.len());
+    let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+    assert!(found.iter().zip(&twice).all(same));
+    assert_eq!(
+        numbers(&bench, "ds3/time", ""),
+        [0.0, 1.0, 2.0, 3.0, 0.0, 1.0, 2.0, 3.0]
+    );
+    for (words, reason) in [
+        ("ds3.zarr ds3 --append --append-dim y", "long"),
+        ("ds3.zarr ds3 --append --append-dim nothing", "no variable"),
+        ("v3.zarr ds3 --append --append-dim time", "no variable"),
+        (
+            "ds3.zarr ds3 --append --append-dim time --offset time=3",
+            "--offset",
+        ),
+    ] {
+        bench.fails(&format!("import {words}"), 2, reason);
+    }
+    assert_eq!(numbers(&bench, "ds3/time", "").len(), 8);
+    // Numbers that mean something else are not put behind those that are there.
+    let folder = bench.path().join("ds3.zarr/time/zarr.json");
+    let metadata = std::fs::read_to_string(&folder).unwrap();
+    let other = metadata.replace("days since", "hours since");
+    assert_ne!(metadata, other);
+    std::fs::write(&folder, other).unwrap();
+    bench.fails("import ds3.zarr ds3 --append --append-dim time", 2, "units");
+    // An array alone, behind its first dimension.
+    bench.line("import v3.zarr/raw one");
+    bench.line("import v3.zarr/raw one --append");
+    let found = numbers(&bench, "one", "");
+    assert_eq!(found.len(), 4000);
+    assert!(
+        found
+            .iter()
+            .enumerate()
+            .all(|(at, n)| *n == f64::from(at as u32 % 2000 / 3))
+    );
+    bench.line("check one --deep");
 }

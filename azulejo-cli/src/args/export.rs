@@ -167,4 +167,8 @@ pub enum ExportFormat {
     Zarr,
     /// The same in version 2, for older readers
     Zarr2,
+    /// GeoTIFF: a dense array of rows and columns (and bands before them), or the variable of a
+    /// group that is one
+    #[value(alias = "tiff", alias = "tif")]
+    Geotiff,
 }

@@ -135,6 +135,10 @@ pub enum ImportFormat {
     /// A folder of Zarr, version 2 or 3: an array, or a group of them as xarray's datasets lie in
     /// TileDB
     Zarr,
+    /// GeoTIFF: a group of the raster's bands, its coordinates and its place on the earth, as
+    /// xarray's datasets lie in TileDB
+    #[value(alias = "tiff", alias = "tif")]
+    Geotiff,
 }
 
 /// What the array looks like.

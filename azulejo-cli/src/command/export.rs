@@ -1,5 +1,6 @@
 //! `azulejo export`: cells to a file.
 
+mod geotiff;
 mod place;
 mod salvage;
 mod zarr;
@@ -55,12 +56,12 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         ));
     }
     let place = Place::new(session, &args.file, args.force)?;
-    let array = session.open(&args.uri, &args.time)?;
-    session.output.flush()?;
     let cells = match format {
-        ExportFormat::Npy => npy(session, &array, args, &place, packing)?,
-        ExportFormat::Png => png(session, &array, args, &place, packing)?,
-        _ => batches(session, &array, args, format, &place, packing)?,
+        ExportFormat::Geotiff => {
+            session.output.flush()?;
+            geotiff::write(session, args, &place, packing)?
+        }
+        _ => array(session, args, format, &place, packing)?,
     };
     let bytes = place.publish(session)?;
     let file = args.file.display().to_string();
@@ -75,6 +76,23 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         .output
         .note(&format!("{file}: {} cells{bytes}", size::count(cells)));
     Ok(())
+}
+
+/// Exports cells of an array; their number.
+fn array(
+    session: &mut Session,
+    args: &ExportArgs,
+    format: ExportFormat,
+    place: &Place,
+    packing: Option<Packing>,
+) -> Result<u64> {
+    let array = session.open(&args.uri, &args.time)?;
+    session.output.flush()?;
+    match format {
+        ExportFormat::Npy => npy(session, &array, args, place, packing),
+        ExportFormat::Png => png(session, &array, args, place, packing),
+        _ => batches(session, &array, args, format, place, packing),
+    }
 }
 
 /// Exports to a folder of Zarr, whole arrays and groups.
@@ -119,9 +137,10 @@ fn format_of(file: &Path) -> Result<ExportFormat> {
         "npy" => ExportFormat::Npy,
         "png" => ExportFormat::Png,
         "zarr" => ExportFormat::Zarr,
+        "tif" | "tiff" => ExportFormat::Geotiff,
         _ => {
             return Err(CliError::usage(format!(
-                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png .zarr, or --format",
+                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png .zarr .tif, or --format",
                 file.display()
             )));
         }

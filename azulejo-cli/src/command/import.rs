@@ -1,6 +1,6 @@
 //! `azulejo import`: an array out of a file.
 
-mod zarr;
+mod dataset;
 
 use crate::args::ImportArgs;
 use crate::command::schema::{print, show, type_text};
@@ -33,8 +33,8 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         // Before a file is fetched.
         refuse_existing(session, args)?;
     }
-    if let Some(folder) = zarr::store_of(args) {
-        return zarr::run(session, args, folder);
+    if let Some((path, kind)) = dataset::of(args) {
+        return dataset::run(session, args, path, kind);
     }
     let inputs = Input::open_all(session, &args.files, args.format)?;
     let mut args = args.clone();

@@ -59,8 +59,10 @@ impl<'a> Source<'a> {
             ImportFormat::Ndjson => Self::Text(TextFile::lines(input, rules(false))?),
             ImportFormat::Parquet => Self::Table(TableFile::parquet(input)?),
             ImportFormat::Arrow => Self::Table(TableFile::arrow(input)?),
-            ImportFormat::Zarr => {
-                return Err(input.error("Zarr is a folder of this machine, imported by itself"));
+            ImportFormat::Zarr | ImportFormat::Geotiff => {
+                return Err(input.error(
+                    "Zarr and GeoTIFF are folders and files of this machine, imported by themselves",
+                ));
             }
             ImportFormat::Npy => {
                 let name = args.text.names.as_ref().and_then(|names| names.first());

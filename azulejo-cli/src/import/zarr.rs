@@ -1,54 +1,21 @@
 //! A store of Zarr as arrays: laid out as `ds.azulejo.to(..)` lays out a dataset in Python, so that
 //! xarray sees the same through either. A group becomes a group whose members are its variables.
 
+use super::dataset::{
+    ATTRIBUTE, CellSource, EMPTY_DIMS, MOST_FILL, NAME, Plan, PutBox, SCALAR, Variable, budget,
+    fixed_column, member_name,
+};
 use super::filters;
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::session::Session;
 use crate::zarr::{ArrayMetadata, Boxes, Cells, ChunkStore, FilledBox, Group, Node, ZarrError};
-use arrow_buffer::Buffer;
-use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
+use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::metadata::MetadataValue;
-use azulejo::format::schema::{ArraySchema, Attribute, Dimension, NewArray};
-use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
-use azulejo::group::{NewMember, ObjectType};
-use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::format::schema::{ArraySchema, Attribute, Dimension};
+use azulejo::format::{CellValNum, Datatype, Range};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
-
-/// What keys of variables begin with.
-const ATTRIBUTE: &str = "__tiledb_attr.";
-/// The dimension of a variable that has none.
-const SCALAR: &str = "__scalar";
-/// The key of a variable whose member has another name.
-const NAME: &str = "__azulejo_name";
-/// The key that names dimensions without coordinates.
-const EMPTY_DIMS: &str = "__azulejo_empty_dims";
-/// Cells of chunks that are not there, and have to be written, are no more than this many bytes.
-const MOST_FILL: u64 = 64 << 30;
-
-/// A variable to be made.
-#[derive(Debug)]
-pub struct Variable {
-    /// Where it lies below the whole; empty for an array that is the whole.
-    pub path: String,
-    /// The array.
-    pub array: NewArray,
-    keys: Vec<(String, MetadataValue)>,
-    source: ArrayMetadata,
-    folder: PathBuf,
-}
-
-/// What is made of a store.
-#[derive(Debug, Default)]
-pub struct Plan {
-    /// Groups by their paths, those above first, with their keys.
-    groups: Vec<(String, Vec<(String, MetadataValue)>)>,
-    /// Variables.
-    pub variables: Vec<Variable>,
-    /// What is said before.
-    pub notes: Vec<String>,
-}
 
 /// What a store becomes; `name` is that of an array that is no member of a group.
 pub fn plan(node: Node, name: &str) -> Result<Plan> {
@@ -190,21 +157,19 @@ impl Plan {
         }
         let array = builder.attribute_with(own).current_domain(current).build();
         let array = array.map_err(|e| CliError::Format(format!("{}: {e}", folder.display())))?;
+        let own = array.schema.attributes.first();
+        let cells = StoreCells {
+            source,
+            folder: folder.to_owned(),
+            fill: own.map_or_else(Vec::new, |own| own.fill_value.clone()),
+            attribute,
+        };
         Ok(Variable {
             path,
             array,
             keys,
-            source,
-            folder: folder.to_owned(),
+            cells: Box::new(cells),
         })
-    }
-}
-
-/// The name of a member: two underscores at the beginning are TileDB's own.
-fn member_name(name: &str) -> String {
-    match name.starts_with("__") {
-        true => format!("v{name}"),
-        false => name.to_owned(),
     }
 }
 
@@ -290,82 +255,23 @@ fn stored(json: &Json) -> Option<MetadataValue> {
     Some(text(&json.to_string()))
 }
 
-/// Makes the arrays; the number of cells. Of what it has begun the caller deletes what is left.
-pub fn make(session: &Session, plan: &Plan, uri: &str, at: Option<u64>) -> Result<u64> {
-    let root = uri.trim_end_matches('/');
-    let place = |path: &str| match path.is_empty() {
-        true => root.to_owned(),
-        false => format!("{root}/{path}"),
-    };
-    for (path, keys) in &plan.groups {
-        let group = session.context.group(&place(path));
-        group.create()?;
-        if !keys.is_empty() {
-            let mut writer = group.change_metadata()?;
-            for (key, value) in keys {
-                writer.put(key.as_str(), value.clone())?;
-            }
-            writer.commit()?;
-        }
-    }
-    let total: u64 = plan
-        .variables
-        .iter()
-        .map(Variable::cells)
-        .fold(0, u64::saturating_add);
-    let progress = session.progress(Some(total));
-    let mut done = 0;
-    for variable in &plan.variables {
-        let array = session.context.array(&place(&variable.path));
-        match at {
-            Some(at) => array.create_at(variable.array.clone(), at)?,
-            None => array.create(variable.array.clone())?,
-        }
-        if !variable.keys.is_empty() {
-            let mut writer = array.change_metadata()?;
-            if let Some(at) = at {
-                writer = writer.at(at);
-            }
-            for (key, value) in &variable.keys {
-                writer.put(key.as_str(), value.clone())?;
-            }
-            writer.commit()?;
-        }
-        let before = done;
-        variable.write(session, &place(&variable.path), at, &mut |cells| {
-            done += cells;
-            progress.advance(done, done, "importing");
-        })?;
-        done = before + variable.cells();
-    }
-    // What is no member of a group is no part of it: all of it appears now, from below upwards.
-    let groups = plan
-        .groups
-        .iter()
-        .map(|(path, _)| (path, ObjectType::Group));
-    let arrays = plan.variables.iter().map(|v| (&v.path, ObjectType::Array));
-    let members: Vec<(&String, ObjectType)> = groups.chain(arrays).collect();
-    for (path, _) in plan.groups.iter().rev() {
-        let mut edit = session.context.group(&place(path)).edit()?;
-        for (member, kind) in &members {
-            let (above, name) = member.rsplit_once('/').unwrap_or(("", member));
-            if above == path && !name.is_empty() {
-                edit.add(NewMember::relative(name).named(name).typed(*kind))?;
-            }
-        }
-        edit.commit()?;
-    }
-    Ok(total)
+/// The cells of a store's array.
+#[derive(Debug)]
+struct StoreCells {
+    source: ArrayMetadata,
+    folder: PathBuf,
+    /// The attribute that they become.
+    attribute: String,
+    /// What cells hold that nobody writes.
+    fill: Vec<u8>,
 }
 
-impl Variable {
-    /// The number of its cells.
-    pub fn cells(&self) -> u64 {
+impl CellSource for StoreCells {
+    fn cells(&self) -> u64 {
         self.source.shape.iter().product()
     }
 
-    /// Checks what can be known before anything is written.
-    pub fn check(&self, session: &Session) -> Result<()> {
+    fn check(&self, session: &Session) -> Result<()> {
         self.in_store(|| {
             let store = ChunkStore::new(&self.source, &self.folder, budget(session))?;
             if self.may_be_left_out() {
@@ -384,6 +290,32 @@ impl Variable {
         })
     }
 
+    fn each_box(&self, session: &Session, put: PutBox<'_>) -> Result<()> {
+        let store =
+            self.in_store(|| ChunkStore::new(&self.source, &self.folder, budget(session)))?;
+        let (datatype, cell_val_num) = self.source.element.cell();
+        let fill = self.missing();
+        let column_type = ColumnType::new(self.attribute.as_str(), datatype);
+        let column_type = column_type.with_cell_val_num(cell_val_num);
+        let counts = self.source.chunk_counts();
+        let threads = session.context.threads();
+        for sides in Boxes::new(&counts, store.most_chunks()) {
+            interrupt::check()?;
+            let read = || store.read(&sides, &fill, threads);
+            let found = self.in_store(|| session.context.install(read))?;
+            let (bounds, cells) = match found {
+                Some(found) => found,
+                // Cells that nobody wrote read as the fill value anyway.
+                None if self.may_be_left_out() => continue,
+                None => self.nothing(&sides, &fill),
+            };
+            put(&bounds, column(column_type.clone(), cells))?;
+        }
+        Ok(())
+    }
+}
+
+impl StoreCells {
     fn in_store<R>(&self, work: impl FnOnce() -> crate::zarr::Result<R>) -> Result<R> {
         Ok(work().map_err(|e| e.of(self.folder.display()))?)
     }
@@ -400,56 +332,7 @@ impl Variable {
 
     /// Whether cells that are not written read as those of missing chunks should.
     fn may_be_left_out(&self) -> bool {
-        let own = self.array.schema.attributes.first();
-        !self.source.element.is_var() && own.is_some_and(|a| a.fill_value == self.missing())
-    }
-
-    fn write(
-        &self,
-        session: &Session,
-        uri: &str,
-        at: Option<u64>,
-        done: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let store =
-            self.in_store(|| ChunkStore::new(&self.source, &self.folder, budget(session)))?;
-        let (datatype, cell_val_num) = self.source.element.cell();
-        let fill = self.missing();
-        let schema = &self.array.schema;
-        let name = schema.attributes.first().map_or("", |a| a.name.as_str());
-        let column_type = ColumnType::new(name, datatype).with_cell_val_num(cell_val_num);
-        let options = match at {
-            Some(at) => WriteOptions::new().timestamp(at),
-            None => WriteOptions::new(),
-        };
-        let options = options.layout(WriteLayout::Row);
-        let mut writer = session.context.array(uri).writer(options)?;
-        let counts = self.source.chunk_counts();
-        let threads = session.context.threads();
-        for sides in Boxes::new(&counts, store.most_chunks()) {
-            interrupt::check()?;
-            let read = || store.read(&sides, &fill, threads);
-            let found = self.in_store(|| session.context.install(read))?;
-            let (bounds, cells) = match found {
-                Some(found) => found,
-                // Cells that nobody wrote read as the fill value anyway.
-                None if self.may_be_left_out() => continue,
-                None => self.nothing(&sides, &fill),
-            };
-            let set = column(column_type.clone(), cells);
-            let number = set.cell_num as u64;
-            let mut ranges: Vec<Range> = bounds
-                .iter()
-                .map(|(low, size)| Range::of(*low as i64, (low + size - 1) as i64))
-                .collect();
-            if ranges.is_empty() {
-                ranges.push(Range::of(0i64, 0i64));
-            }
-            writer.write_box(&NdRectangle { ranges }, &set)?;
-            done(number);
-        }
-        writer.finish()?;
-        Ok(())
+        !self.source.element.is_var() && self.fill == self.missing()
     }
 
     /// A box of which no chunk is there.
@@ -469,20 +352,9 @@ impl Variable {
     }
 }
 
-/// Bytes for the cells of a box.
-fn budget(session: &Session) -> u64 {
-    (session.context.config().memory_budget / 4).max(1)
-}
-
 fn column(column_type: ColumnType, cells: Cells) -> ColumnSet {
     let column = match cells {
-        Cells::Fixed(data) => ColumnBuffers {
-            cell_num: data.len() / column_type.cell_size().max(1),
-            column_type,
-            data: Buffer::from_vec(data),
-            offsets: None,
-            validity: None,
-        },
+        Cells::Fixed(data) => return fixed_column(column_type, data),
         Cells::Var(texts) => {
             let bytes = texts.iter().map(Vec::len).sum();
             let mut builder = ColumnBuilder::with_capacity(column_type, texts.len(), bytes);
@@ -496,19 +368,4 @@ fn column(column_type: ColumnType, cells: Cells) -> ColumnSet {
         cell_num: column.cell_num,
         columns: vec![column],
     }
-}
-
-/// Deletes what lies in a folder, made for the members of a group or left of it.
-pub fn clear(session: &Session, uri: &str) -> Result<()> {
-    let object = session.context.object(uri);
-    for entry in object.list()? {
-        clear(
-            session,
-            &format!("{}/{}", uri.trim_end_matches('/'), entry.name),
-        )?;
-    }
-    if object.object_type()?.is_some() {
-        object.delete(false)?;
-    }
-    Ok(())
 }

@@ -1,10 +1,14 @@
-//! `azulejo import x.zarr`: a store of Zarr as an array, or as a group of arrays.
+//! `azulejo import x.zarr`, `azulejo import x.tif`: what says itself what its arrays are, as a group of
+//! arrays (or one array of Zarr).
 
 use super::{refuse_existing, source_text};
 use crate::args::{ImportArgs, ImportFormat};
 use crate::command::schema::{print, type_text};
 use crate::error::{CliError, Result};
-use crate::import::zarr::{self, Plan, Variable};
+use crate::geotiff::is_tiff;
+use crate::import::append::Append;
+use crate::import::dataset::{self, Plan, Variable};
+use crate::import::{geotiff, zarr};
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
@@ -12,21 +16,50 @@ use crate::zarr::{is_store, open};
 use serde_json::json;
 use std::path::Path;
 
-/// The folder of the store that is to be imported, if it is one.
-pub fn store_of(args: &ImportArgs) -> Option<&Path> {
-    let mut folders = args.files.iter().map(Path::new);
-    let wanted = args.format == Some(ImportFormat::Zarr);
-    folders.find(|folder| wanted || (folder.is_dir() && is_store(folder)))
+/// What says itself what its arrays are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A folder of Zarr.
+    Zarr,
+    /// A file of GeoTIFF.
+    GeoTiff,
 }
 
-/// Imports a store.
-pub fn run(session: &mut Session, args: &ImportArgs, folder: &Path) -> Result<()> {
-    refuse_options(args)?;
-    let name = folder.file_stem().and_then(|name| name.to_str());
-    let node = open(folder)?;
-    let plan = zarr::plan(node, name.unwrap_or("value"))?;
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Zarr => "a Zarr store",
+            Self::GeoTiff => "a GeoTIFF",
+        }
+    }
+}
+
+/// The first of the files that is to be imported as a dataset.
+pub fn of(args: &ImportArgs) -> Option<(&Path, Kind)> {
+    let kind = |path: &Path| match args.format {
+        Some(ImportFormat::Zarr) => Some(Kind::Zarr),
+        Some(ImportFormat::Geotiff) => Some(Kind::GeoTiff),
+        Some(_) => None,
+        None if path.is_dir() && is_store(path) => Some(Kind::Zarr),
+        None if is_tiff(path) => Some(Kind::GeoTiff),
+        None => None,
+    };
+    let mut paths = args.files.iter().map(Path::new);
+    paths.find_map(|path| Some((path, kind(path)?)))
+}
+
+/// Imports a file or a store.
+pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) -> Result<()> {
+    refuse_options(args, kind)?;
+    let plan = match kind {
+        Kind::Zarr => {
+            let name = path.file_stem().and_then(|name| name.to_str());
+            zarr::plan(open(path)?, name.unwrap_or("value"))?
+        }
+        Kind::GeoTiff => geotiff::plan(path)?,
+    };
     for variable in &plan.variables {
-        variable.check(session)?;
+        variable.cells.check(session)?;
     }
     for note in &plan.notes {
         session.output.note(note);
@@ -34,10 +67,15 @@ pub fn run(session: &mut Session, args: &ImportArgs, folder: &Path) -> Result<()
     if args.dry_run {
         return dry_run(session, args, &plan);
     }
+    if args.append {
+        let append = Append::new(session, &plan, &args.uri, args.place.append_dim.as_deref())?;
+        let cells = append.write(session, args.at)?;
+        return report(session, args, append.arrays(), cells);
+    }
     refuse_existing(session, args)?;
     let object = session.context.object(&args.uri);
     match object.unfinished()? {
-        Some(_) => zarr::clear(session, &args.uri)?,
+        Some(_) => dataset::clear(session, &args.uri)?,
         None if object.object_type()?.is_some() => {
             return Err(CliError::usage(format!(
                 "{} is there already; delete it, or take another name",
@@ -47,46 +85,52 @@ pub fn run(session: &mut Session, args: &ImportArgs, folder: &Path) -> Result<()
         None => {}
     }
     object.begin_making(&source_text(args))?;
-    let made = zarr::make(session, &plan, &args.uri, args.at);
+    let made = dataset::make(session, &plan, &args.uri, args.at);
     if made.is_err() {
-        let cleared = zarr::clear(session, &args.uri).and_then(|()| Ok(object.end_making()?));
+        let cleared = dataset::clear(session, &args.uri).and_then(|()| Ok(object.end_making()?));
         match cleared {
             Ok(()) => session
                 .output
                 .note(&format!("nothing was kept of {}", args.uri)),
             Err(error) => session
                 .output
-                .note(&format!("a part of the store is in {}: {error}", args.uri)),
+                .note(&format!("a part of it is in {}: {error}", args.uri)),
         }
     }
     let cells = made?;
     object.end_making()?;
-    let arrays = plan.variables.len();
+    report(session, args, plan.variables.len(), cells)
+}
+
+/// Says what was written.
+fn report(session: &mut Session, args: &ImportArgs, arrays: usize, cells: u64) -> Result<()> {
     if session.output.json {
         return session
             .output
             .write_json(&json!({ "uri": args.uri, "arrays": arrays, "cells": cells }));
     }
     session.output.note(&format!(
-        "{}: {}, {} cells",
+        "{}: {}, {} cells{}",
         args.uri,
         match arrays {
             1 => "1 array".to_owned(),
             n => format!("{} arrays", size::count(n as u64)),
         },
-        size::count(cells)
+        size::count(cells),
+        if args.append { " more" } else { "" }
     ));
     Ok(())
 }
 
-/// A store says itself what its arrays are.
-fn refuse_options(args: &ImportArgs) -> Result<()> {
+/// Such a file says itself what its arrays are.
+fn refuse_options(args: &ImportArgs, kind: Kind) -> Result<()> {
+    let name = kind.name();
     if args.files.len() > 1 {
-        return Err(CliError::usage("a Zarr store is imported by itself"));
+        return Err(CliError::usage(format!("{name} is imported by itself")));
     }
-    if args.append {
+    if args.append && kind == Kind::GeoTiff {
         return Err(CliError::usage(
-            "--append: a Zarr store becomes a new array or group; in Python, `xr.open_zarr(..).azulejo.to(.., append_dim=..)` appends one",
+            "--append: a GeoTIFF becomes a new group; in Python, `xr.open_dataset(..).azulejo.to(.., append_dim=..)` appends one",
         ));
     }
     let (shape, fields) = (&args.shape, &args.fields);
@@ -108,10 +152,13 @@ fn refuse_options(args: &ImportArgs) -> Result<()> {
         ("--required", !fields.required.is_empty()),
         ("--enumerate", fields.enumerate.is_some()),
         ("--filter", !fields.filters.is_empty()),
+        ("--offset", !args.place.offset.is_empty()),
+        ("--overwrite", args.place.overwrite),
+        ("--strict", args.place.strict),
     ];
     match given.iter().find(|(_, given)| *given) {
-        Some((name, _)) => Err(CliError::usage(format!(
-            "{name}: a Zarr store says itself what its arrays are"
+        Some((option, _)) => Err(CliError::usage(format!(
+            "{option}: {name} says itself what its arrays are"
         ))),
         None => Ok(()),
     }

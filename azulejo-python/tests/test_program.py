@@ -1,0 +1,155 @@
+"""GeoTIFF and Zarr through the command line, beside rioxarray, rasterio and xarray. Runs where ``azulejo`` is."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+
+import numpy as np
+import pytest
+
+xr = pytest.importorskip("xarray")
+import azulejo_db as az  # noqa: E402
+import azulejo_db.xarray  # noqa: E402, F401
+
+_REPOSITORY = pathlib.Path(__file__).parents[2]
+
+
+def _program():
+    named = os.environ.get("AZULEJO_PROGRAM") or shutil.which("azulejo")
+    built = [_REPOSITORY / "target" / profile / "azulejo" for profile in ("release", "debug")]
+    return named or next((str(path) for path in built if path.exists()), None)
+
+
+pytestmark = pytest.mark.skipif(_program() is None, reason="the program azulejo is not built")
+
+
+def azulejo(*words):
+    subprocess.run([_program(), *map(str, words)], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    pytest.importorskip("rioxarray")
+    folder = tmp_path_factory.mktemp("tiff")
+    with tarfile.open(_REPOSITORY / "azulejo-cli/tests/geotiff.tar.gz") as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "int16", "uint8-big-endian", "uint16-bigtiff", "float32-deflate", "float64-lzw", "uint16-seven", "uint8-four",
+        "sparse", "points", "turned", "uint8-palette", "int64-zstd", "uint8-bits1", "float32-bits16",
+    ],
+)
+@pytest.mark.parametrize("masked", [True, False])
+def test_imported_equals_rioxarrays_reading(files, tmp_path, name, masked):
+    rasterio = pytest.importorskip("rasterio")
+    source = files / f"{name}.tif"
+    azulejo("import", source, tmp_path / "a")
+    ours = xr.open_dataset(tmp_path / "a", engine="azulejo", decode_coords="all", mask_and_scale=masked)
+    theirs = xr.open_dataset(source, engine="rasterio", mask_and_scale=masked)
+    # Of turned rasters rioxarray computes the coordinates of every cell.
+    theirs = theirs.drop_vars(["xc", "yc"], errors="ignore")
+    assert set(ours.variables) == set(theirs.variables) and set(ours.coords) == set(theirs.coords)
+    data, wanted = ours["band_data"], theirs["band_data"]
+    assert data.dims == wanted.dims
+    if not masked:
+        assert data.dtype == wanted.dtype
+    np.testing.assert_array_equal(data.values, wanted.values.astype(data.dtype))
+    for coordinate in ("band", "x", "y"):
+        if coordinate in theirs.coords:
+            np.testing.assert_array_equal(ours[coordinate].values, theirs[coordinate].values)
+            assert ours[coordinate].dtype == theirs[coordinate].dtype
+    assert data.rio.transform() == wanted.rio.transform()
+    if name != "points":  # A system of its own, without a code: its keys are kept, see below.
+        assert data.rio.crs == wanted.rio.crs
+    assert data.attrs.get("AREA_OR_POINT") == wanted.attrs.get("AREA_OR_POINT")
+    if masked:
+        return
+    np.testing.assert_equal(data.attrs.get("_FillValue"), wanted.attrs.get("_FillValue"))
+
+    azulejo("export", tmp_path / "a", tmp_path / "b.tif")
+    with rasterio.open(source) as before, rasterio.open(tmp_path / "b.tif") as after:
+        np.testing.assert_array_equal(after.read(), before.read())
+        assert after.transform == before.transform and after.crs == before.crs
+        np.testing.assert_equal(after.nodata, before.nodata)
+        assert after.scales == before.scales and after.offsets == before.offsets
+        assert after.descriptions == before.descriptions
+        if name == "uint8-palette":
+            assert after.colormap(1) == before.colormap(1)
+        if name == "uint8-four":
+            assert after.colorinterp == before.colorinterp
+
+
+def test_what_python_has_written_is_exported(tmp_path):
+    rasterio, rioxarray = pytest.importorskip("rasterio"), pytest.importorskip("rioxarray")
+    image = xr.DataArray(
+        np.arange(2 * 300 * 280, dtype=np.float32).reshape(2, 300, 280), dims=("band", "y", "x"),
+        coords={"band": [1, 2], "y": 5000.5 - np.arange(300) * 0.1, "x": 300.5 + np.arange(280) * 0.1},
+    ).rio.write_crs("EPSG:32632").rio.write_nodata(-9999.0)
+    image.to_dataset(name="image").azulejo.to(tmp_path / "a")
+    azulejo("export", tmp_path / "a", tmp_path / "a.tif")
+    found = rioxarray.open_rasterio(tmp_path / "a.tif")
+    np.testing.assert_array_equal(found.values, image.values)
+    np.testing.assert_allclose(found.x, image.x, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.y, image.y, rtol=0, atol=1e-9)
+    assert found.rio.crs.to_epsg() == 32632 and found.rio.nodata == -9999.0
+    # A part of it lies where it should, although it keeps the transform of the whole.
+    part = xr.open_dataset(tmp_path / "a", engine="azulejo", decode_coords="all", mask_and_scale=False)
+    part.isel(x=slice(40, 90), y=slice(10, 100)).azulejo.to(tmp_path / "part")
+    azulejo("export", tmp_path / "part", tmp_path / "part.tif")
+    found = rioxarray.open_rasterio(tmp_path / "part.tif")
+    np.testing.assert_allclose(found.x, image.x[40:90], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found.values, image.values[:, 10:100, 40:90])
+    # Rows and columns alone.
+    image.isel(band=0, drop=True).to_dataset(name="flat").azulejo.to(tmp_path / "flat")
+    azulejo("export", tmp_path / "flat", tmp_path / "flat.tif")
+    with rasterio.open(tmp_path / "flat.tif") as file:
+        np.testing.assert_array_equal(file.read(1), image.values[0])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_imported_is_what_xarray_sees(tmp_path, version):
+    pytest.importorskip("zarr")
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3)
+    t = np.round(280 + rng.random((5, 4, 6)), 2)
+    t[1, 2, 3] = np.nan
+    ds = xr.Dataset(
+        {
+            "t2m": (("time", "lat", "lon"), t, {"units": "K"}),
+            "wind": (("time", "lat"), rng.random((5, 4)).astype("float32"), {"levels": [1, 2, 3]}),
+            "station": (("lat",), np.array(["a", "bcd", "", "é"], dtype=object if version == 2 else str)),
+            "n": ((), np.int32(3)),
+            "flag": (("lon",), np.array([True, False, True, True, False, False])),
+            "span": (("time",), np.arange(5).astype("timedelta64[h]").astype("timedelta64[ns]")),
+        },
+        coords={
+            "time": pd.date_range("2024-01-01", periods=5, freq="6h"),
+            "lat": np.linspace(50, 47, 4), "lon": np.linspace(5, 10, 6),
+            "height": (("lat", "lon"), rng.random((4, 6))),
+        },
+        attrs={"Conventions": "CF-1.8", "numbers": [1.5, 2.5]},
+    )
+    ds["t2m"].encoding = {"dtype": "int16", "scale_factor": 0.01, "add_offset": 280.0, "_FillValue": -32768}
+    ds.to_zarr(tmp_path / "in.zarr", zarr_format=version, consolidated=False)
+    azulejo("import", tmp_path / "in.zarr", tmp_path / "a")
+    for decoded in (True, False):
+        theirs = xr.open_zarr(tmp_path / "in.zarr", consolidated=False, decode_cf=decoded).load()
+        ours = xr.open_dataset(tmp_path / "a", engine="azulejo", decode_cf=decoded).load()
+        xr.testing.assert_equal(ours, theirs)
+        if decoded:
+            assert set(ours.coords) == set(theirs.coords)
+            for name, variable in theirs.variables.items():
+                assert ours[name].dtype.kind in ("O" if variable.dtype.kind in "UTO" else variable.dtype.kind)
+                np.testing.assert_equal(dict(ours[name].attrs), dict(variable.attrs))
+            np.testing.assert_equal(ours.attrs, theirs.attrs)
+    # And what Python writes of the same store is the same dataset.
+    xr.open_zarr(tmp_path / "in.zarr", consolidated=False).azulejo.to(tmp_path / "b")
+    written = xr.open_dataset(tmp_path / "b", engine="azulejo").load()
+    xr.testing.assert_equal(written, xr.open_dataset(tmp_path / "a", engine="azulejo").load())
+    assert set(az.open(tmp_path / "a")) == set(az.open(tmp_path / "b"))
