@@ -9,6 +9,7 @@ use crate::columns::Columns;
 use crate::command::cat::cell_text;
 use crate::command::schema::print;
 use crate::error::{CliError, Result};
+use crate::interrupt;
 use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
@@ -21,6 +22,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io::Write;
 
+/// Cells between two looks at whether the user wants an end.
+const BETWEEN_LOOKS: usize = 1 << 14;
 /// Characters of a drawing where no terminal says how many there are.
 const USUAL_WIDTH: usize = 80;
 
@@ -54,6 +57,9 @@ impl Counting<'_> {
         let (mut key, mut before) = (Vec::new(), Vec::new());
         let mut last = None;
         for cell in 0..set.cell_num {
+            if cell.is_multiple_of(BETWEEN_LOOKS) {
+                interrupt::check()?;
+            }
             std::mem::swap(&mut key, &mut before);
             key.clear();
             for (by, at) in self.by.iter_mut().zip(&self.by_at) {
