@@ -45,32 +45,31 @@ def files(tmp_path_factory):
         "sparse", "points", "turned", "uint8-palette", "int64-zstd", "uint8-bits1", "float32-bits16",
     ],
 )
-@pytest.mark.parametrize("masked", [True, False])
-def test_imported_equals_rioxarrays_reading(files, tmp_path, name, masked):
+def test_imported_equals_rioxarrays_reading(files, tmp_path, name):
     rasterio = pytest.importorskip("rasterio")
     source = files / f"{name}.tif"
     azulejo("import", source, tmp_path / "a")
-    ours = xr.open_dataset(tmp_path / "a", engine="azulejo", decode_coords="all", mask_and_scale=masked)
-    theirs = xr.open_dataset(source, engine="rasterio", mask_and_scale=masked)
-    # Of turned rasters rioxarray computes the coordinates of every cell.
-    theirs = theirs.drop_vars(["xc", "yc"], errors="ignore")
-    assert set(ours.variables) == set(theirs.variables) and set(ours.coords) == set(theirs.coords)
-    data, wanted = ours["band_data"], theirs["band_data"]
-    assert data.dims == wanted.dims
-    if not masked:
-        assert data.dtype == wanted.dtype
-    np.testing.assert_array_equal(data.values, wanted.values.astype(data.dtype))
-    for coordinate in ("band", "x", "y"):
-        if coordinate in theirs.coords:
-            np.testing.assert_array_equal(ours[coordinate].values, theirs[coordinate].values)
-            assert ours[coordinate].dtype == theirs[coordinate].dtype
-    assert data.rio.transform() == wanted.rio.transform()
-    if name != "points":  # A system of its own, without a code: its keys are kept, see below.
-        assert data.rio.crs == wanted.rio.crs
-    assert data.attrs.get("AREA_OR_POINT") == wanted.attrs.get("AREA_OR_POINT")
-    if masked:
-        return
-    np.testing.assert_equal(data.attrs.get("_FillValue"), wanted.attrs.get("_FillValue"))
+    for masked in (True, False):
+        ours = xr.open_dataset(tmp_path / "a", engine="azulejo", decode_coords="all", mask_and_scale=masked)
+        theirs = xr.open_dataset(source, engine="rasterio", mask_and_scale=masked)
+        # Of turned rasters rioxarray computes the coordinates of every cell.
+        theirs = theirs.drop_vars(["xc", "yc"], errors="ignore")
+        assert set(ours.variables) == set(theirs.variables) and set(ours.coords) == set(theirs.coords)
+        data, wanted = ours["band_data"], theirs["band_data"]
+        assert data.dims == wanted.dims
+        if not masked:
+            assert data.dtype == wanted.dtype
+        np.testing.assert_array_equal(data.values, wanted.values.astype(data.dtype))
+        for coordinate in ("band", "x", "y"):
+            if coordinate in theirs.coords:
+                np.testing.assert_array_equal(ours[coordinate].values, theirs[coordinate].values)
+                assert ours[coordinate].dtype == theirs[coordinate].dtype
+        assert data.rio.transform() == wanted.rio.transform()
+        if name != "points":  # A system of its own, without a code: its keys are kept, see below.
+            assert data.rio.crs == wanted.rio.crs
+        assert data.attrs.get("AREA_OR_POINT") == wanted.attrs.get("AREA_OR_POINT")
+        if not masked:
+            np.testing.assert_equal(data.attrs.get("_FillValue"), wanted.attrs.get("_FillValue"))
 
     azulejo("export", tmp_path / "a", tmp_path / "b.tif")
     with rasterio.open(source) as before, rasterio.open(tmp_path / "b.tif") as after:
