@@ -142,3 +142,27 @@ impl Drop for Progress {
         self.finish();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_come_every_few_seconds() {
+        let lines = Lines::default();
+        let said = Cell::new(0);
+        let say = || {
+            lines.say(|| {
+                said.set(said.get() + 1);
+                "1 of 2 cells".to_owned()
+            });
+        };
+        say();
+        assert_eq!(said.get(), 0);
+        let before = Instant::now().checked_sub(Lines::EVERY).unwrap();
+        *lines.0.lock().unwrap() = before;
+        say();
+        say();
+        assert_eq!(said.get(), 1);
+    }
+}

@@ -17,12 +17,10 @@ _REPOSITORY = pathlib.Path(__file__).parents[2]
 
 
 def _program():
-    named = os.environ.get("AZULEJO_PROGRAM") or shutil.which("azulejo")
-    built = [_REPOSITORY / "target" / profile / "azulejo" for profile in ("release", "debug")]
-    return named or next((str(path) for path in built if path.exists()), None)
+    return os.environ.get("AZULEJO_PROGRAM") or shutil.which("azulejo")
 
 
-pytestmark = pytest.mark.skipif(_program() is None, reason="the program azulejo is not built")
+pytestmark = pytest.mark.skipif(_program() is None, reason="no program azulejo is named by AZULEJO_PROGRAM")
 
 
 def azulejo(*words):
@@ -152,3 +150,16 @@ def test_zarr_imported_is_what_xarray_sees(tmp_path, version):
     written = xr.open_dataset(tmp_path / "b", engine="azulejo").load()
     xr.testing.assert_equal(written, xr.open_dataset(tmp_path / "a", engine="azulejo").load())
     assert set(az.open(tmp_path / "a")) == set(az.open(tmp_path / "b"))
+
+
+def test_named_snapshots(tmp_path):
+    uri = str(tmp_path / "a")
+    az.write(uri, np.arange(6.0))
+    azulejo("snapshot", "create", uri, "first")
+    with az.open(uri, "w") as array:
+        array[2:4] = np.array([-1.0, -2.0])
+    assert az.open(uri)[...].tolist() == [0, 1, -1, -2, 4, 5]
+    then = az.open(f"{uri}@first")
+    assert then[...].tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(az.NotFoundError, match="second"):
+        az.open(f"{uri}@second")

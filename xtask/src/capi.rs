@@ -1,7 +1,7 @@
 //! The shared library of `azulejo-capi`: building it, installing it, comparing its times with the
 //! reference's.
 
-use crate::cargo::cargo;
+use crate::cargo::{cargo, target};
 use crate::{Outcome, reference};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,11 +29,6 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     Ok(target
         .join(if debug { "debug" } else { "release" })
         .join(name))
-}
-
-/// Where Cargo puts what it builds.
-pub fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// What tasks are told that run others' programs on the library: names, and options `--from DIR`

@@ -1,5 +1,7 @@
 //! Cargo, called by a program that Cargo runs.
 
+use crate::reference;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Cargo as it would be called by hand.
@@ -21,4 +23,17 @@ pub fn forget_package(command: &mut Command) -> &mut Command {
         }
     }
     command
+}
+
+/// Where Cargo puts what it builds.
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Builds the command line as the tests of the workspace do, and says where it lies.
+pub fn program(root: &Path) -> Result<PathBuf, String> {
+    let build = ["build", "--locked", "--workspace", "--bin", "azulejo"];
+    reference::run(cargo().current_dir(root).args(build))?;
+    let name = format!("debug/azulejo{}", std::env::consts::EXE_SUFFIX);
+    Ok(target(root).join(name))
 }

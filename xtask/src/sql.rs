@@ -1,7 +1,7 @@
 //! `cargo xtask sql tpch`: the SQL program beside other engines on the same rows.
 
-use crate::cargo::cargo;
-use crate::{Outcome, capi, reference, wheel};
+use crate::cargo::{cargo, target};
+use crate::{Outcome, reference, wheel};
 use std::path::Path;
 use std::process::Command;
 
@@ -27,7 +27,7 @@ pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_tpch.py"))
-            .arg(capi::target(root).join("debug").join(program))
+            .arg(target(root).join("debug").join(program))
             .arg(root.join("target/sql-tpch"))
             .args(rest),
     )

@@ -6,7 +6,7 @@ mod fixtures;
 mod zarr;
 
 use crate::Outcome;
-use crate::cargo::cargo;
+use crate::cargo::{cargo, program};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,15 +72,6 @@ pub fn bench(root: &Path) -> Outcome {
         .current_dir(&tests)
         .arg("bench.mjs")
         .arg(folder))
-}
-
-/// The command line, as the tests of the workspace build it.
-fn program(root: &Path) -> Result<PathBuf, String> {
-    run(cargo()
-        .current_dir(root)
-        .args(["build", "--locked", "--workspace", "--bin", "azulejo"]))?;
-    let name = format!("target/debug/azulejo{}", std::env::consts::EXE_SUFFIX);
-    Ok(root.join(name))
 }
 
 /// What only compiles for the target is not seen by other lints.

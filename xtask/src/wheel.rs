@@ -1,7 +1,7 @@
 //! The Python package: its wheel, installed into a fresh environment and tested there.
 
 use crate::Outcome;
-use crate::cargo::forget_package;
+use crate::cargo::{forget_package, program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,12 +59,14 @@ pub fn run(root: &Path, dev: bool) -> Outcome {
             .args(["--ignore-unused-allowlist", "--allowlist"])
             .arg(root.join("azulejo-python/tests/stubtest_allow.txt")),
     )?;
+    let program = program(root)?;
     let cf = environment(&root.join("target/tiledb-cf-venv"))?;
     pip(&cf, &TILEDB_CF)?;
     tell(
         Command::new(&python)
             .current_dir(elsewhere)
             .env("AZULEJO_TILEDB_CF", &cf)
+            .env("AZULEJO_PROGRAM", &program)
             .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
             .arg(root.join("azulejo-python/tests")),
     )

@@ -129,10 +129,14 @@ async fn tables_as_they_were() -> TestResult {
         ])?)?;
         writer.finish()?;
     }
+    let named = context.object("mem://levels");
+    named.create_snapshot("early", Some(day))?;
     let session = session(&context);
     session.register_table("t", table(&place)?)?;
     for (from, value) in [
         ("t", "2"),
+        ("'mem://levels@early'", "1"),
+        ("azulejo('mem://levels@early')", "1"),
         ("t TIMESTAMP AS OF '1970-01-02'", "1"),
         ("t TIMESTAMP AS OF '1970-01-03T00:00:00Z'", "2"),
         (
