@@ -201,12 +201,6 @@ struct ListedGroup {
 impl ListedGroup {
     async fn at(context: &Context, uri: &Uri, asked: TimeRange, waiting: Waiting) -> Result<Self> {
         let time_range = asked.resolved();
-        if time_range.start > time_range.end {
-            let TimeRange { start, end } = time_range;
-            return Err(Error::InvalidArgument(format!(
-                "a time range from {start} to {end} is empty"
-            )));
-        }
         let location = crate::manifest::locate(context, uri)?;
         let folder = vec![location.path.clone()];
         let root = waiting.list(&*location.storage, folder).await?;

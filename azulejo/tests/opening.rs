@@ -5,12 +5,17 @@
 mod pack;
 
 use azulejo::array::{Array, Fragment, TimeRange};
+use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::fragment::{ConsolidatedFragmentMetadata, Field, FilePart, Section};
 use azulejo::format::tile::GenericTile;
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::group::{NewMember, ObjectType};
+use azulejo::read::ReadOptions;
 use azulejo::storage::{
     MemoryStorage, ReadRange, ReadRequest, Request, RequestLog, RequestLogStorage, Storage,
     StorePath,
 };
+use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -255,8 +260,7 @@ fn a_snapshot_counts_what_lies_in_its_time() {
         [later]
     );
     assert_eq!(opened.names(TimeRange::until(1_795_209_783_006)), [""; 0]);
-    let empty = opened.context.array(&opened.uri).open_at(between(2, 1));
-    assert!(matches!(empty, Err(Error::InvalidArgument(_))));
+    assert_eq!(opened.names(between(u64::MAX, 1_795_209_784_086)), [""; 0]);
 }
 
 #[test]
@@ -567,4 +571,36 @@ fn a_misplaced_consolidated_footer_does_not_matter() {
         );
         assert_eq!(fragment.footer().sections, before.footer().sections);
     }
+}
+
+#[test]
+fn a_time_whose_end_comes_first_shows_nothing() {
+    let context = Context::new(Config::default(), None).unwrap();
+    let place = context.array("mem://array");
+    let schema = ArraySchema::sparse().dimension("x", 0i32..=9, 5);
+    let schema = schema.attribute("a", Datatype::Int32).build().unwrap();
+    place.create_at(schema, 5).unwrap();
+    let mut writer = place.writer(WriteOptions::new().timestamp(10)).unwrap();
+    let cells = ["x", "a"].map(|name| ColumnBuffers::of_values(name, vec![3i32]));
+    writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+    writer.finish().unwrap();
+    for (start, end) in [(1, 0), (11, 10), (30, 10), (u64::MAX, 0)] {
+        let array = place.open_at(between(start, end)).unwrap();
+        assert_eq!(array.time_range(), between(start, end));
+        assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
+        assert_eq!(array.non_empty_domain().unwrap(), None);
+        let read = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+        assert_eq!(read.cell_num, 0);
+    }
+    assert_eq!(place.open_at(between(10, 10)).unwrap().fragments().len(), 1);
+
+    let group = context.group("mem://group");
+    group.create().unwrap();
+    let mut editor = group.edit().unwrap();
+    editor
+        .add(NewMember::at("mem://array").typed(ObjectType::Array))
+        .unwrap();
+    editor.commit().unwrap();
+    assert_eq!(group.open().unwrap().members().len(), 1);
+    assert!(group.open_at(between(30, 10)).unwrap().members().is_empty());
 }

@@ -107,7 +107,7 @@ impl ArrayHandle {
     }
 
     async fn open_exactly(&self, uri: &str, time: TimeRange, waiting: Waiting) -> Result<Array> {
-        let (uri, time) = (Uri::parse(uri)?, time.not_empty()?);
+        let uri = Uri::parse(uri)?;
         let scope = OpenScope::default();
         Snapshot::open_array(&self.context, &uri, time, &scope, waiting).await
     }

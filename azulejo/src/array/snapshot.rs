@@ -60,7 +60,7 @@ impl Snapshot {
     /// # Errors
     /// As [`ArrayHandle::open_at`].
     pub(crate) fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
-        Self::open_scope(context, uri, time_range.not_empty()?, &OpenScope::default())
+        Self::open_scope(context, uri, time_range, &OpenScope::default())
     }
 
     /// Opens an array to be written to: its schemas alone, so that it does not matter how many

@@ -1,9 +1,9 @@
 //! Spans of time.
 
 use crate::clock;
-use crate::error::{Error, Result};
 
-/// A span of time in milliseconds since 1970-01-01 UTC, both ends included.
+/// A span of time in milliseconds since 1970-01-01 UTC, both ends included. Where the last comes
+/// before the first, nothing is of that time: an array or group opens, and shows nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeRange {
     /// First millisecond.
@@ -31,17 +31,6 @@ impl TimeRange {
             end: self.end.min(end),
             ..self
         }
-    }
-
-    /// This range, whose end must not be before its start.
-    pub(super) fn not_empty(self) -> Result<Self> {
-        let Self { start, end } = self.resolved();
-        if start > end {
-            return Err(Error::InvalidArgument(format!(
-                "a time range from {start} to {end} is empty"
-            )));
-        }
-        Ok(self)
     }
 
     /// With a fixed end: what carries a time in the future does not count yet.
