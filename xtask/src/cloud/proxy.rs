@@ -147,6 +147,8 @@ struct Shared {
     /// Where the server keeps objects as files.
     objects: PathBuf,
     state: Mutex<State>,
+    /// Held while someone asks to be the first to write an object.
+    first: Mutex<()>,
     number: AtomicU64,
     stopped: AtomicBool,
 }
@@ -168,6 +170,7 @@ impl Proxy {
             upstream,
             objects: objects.to_path_buf(),
             state: Mutex::default(),
+            first: Mutex::default(),
             number: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         });
@@ -357,7 +360,13 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
             }
             _ => {}
         }
-        let mut answer = forward(shared.upstream, &request, &mut upstream)?;
+        let mut answer = {
+            // Of several who ask at once S3 lets one be the first; s3s-fs looks, and writes later.
+            let asks = request.method() == "PUT" && request.header("if-none-match").is_some();
+            let first = || shared.first.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = asks.then(first);
+            forward(shared.upstream, &request, &mut upstream)?
+        };
         if answer.status() == 500
             && let Some(mended) = whole_for_suffix(&shared.objects, &request)
                 .or_else(|| deleted_all(&shared.objects, &request))
