@@ -75,3 +75,80 @@ fn labels_that_do_not_fit_leave_nothing() {
     bench.fails(&format!("{import} --label a=two.csv"), 2, "2 columns");
     assert!(!bench.path().join("u").exists());
 }
+
+#[test]
+fn a_label_is_added_to_an_array_that_is_there() {
+    let bench = weather();
+    bench.line("import t.npy u --dims y,x");
+    bench.line("snapshot create u bare");
+    let plan = bench.line("evolve u --add-label lat=lat.npy --dry-run").out;
+    assert!(plan.contains("lat"), "{plan}");
+    bench.fails("cat u --range lat=40", 2, "lat");
+    bench.line("evolve u --add-label lat=lat.npy --add-label x:lon=lon.csv");
+    for select in [
+        "--range lat=45:60 --range lon=:6",
+        "--nearest lat=48.7 --labels",
+    ] {
+        let of = |uri: &str| bench.line(&format!("cat {uri} {select}")).out;
+        assert_eq!(of("u"), of("t"), "{select}");
+    }
+    // Not before.
+    bench.fails("cat u@bare --range lat=40", 2, "lat");
+    assert_eq!(bench.line("cat u@bare").out, bench.line("cat t").out);
+    bench.line("check u --deep --fail-on warning");
+    // What does not fit changes nothing.
+    bench.write("five.npy", npy(&[5], (0..5).map(|i| i as f32)));
+    bench.fails("evolve u --add-label a=five.npy", 2, "5 values");
+    bench.fails("evolve u --add-label lat=lat.npy", 2, "named \"lat\"");
+    bench.fails("evolve u --add-label y:x=lat.npy", 2, "named \"x\"");
+    bench.fails(
+        "evolve u --add-label b=lat.npy --add-label c=lat.npy --at 2999-01-01",
+        2,
+        "--at",
+    );
+    bench.line("check u --deep --fail-on warning");
+    bench.line("import lon.csv points --dims lon");
+    bench.fails("evolve points --add-label lon:a=lon.csv", 2, "a");
+}
+
+#[test]
+fn labels_of_text_come_from_every_file() {
+    let bench = Bench::new();
+    bench.write("t.npy", npy(&[3], (0..3).map(|i| i as f32)));
+    let header = |kind: &str| {
+        let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (3,), }}");
+        while (text.len() + 11) % 64 != 0 {
+            text.push(' ');
+        }
+        text.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend(u16::try_from(text.len()).unwrap().to_le_bytes());
+        bytes.extend(text.bytes());
+        bytes
+    };
+    let names = ["a", "bb", "c"];
+    let padded = |name: &str| format!("{name:\0<2}");
+    let bytes = names.iter().flat_map(|name| padded(name).into_bytes());
+    bench.write("bytes.npy", [header("|S2"), bytes.collect()].concat());
+    let points = names.iter().flat_map(|name| {
+        let points: Vec<u32> = padded(name).chars().map(u32::from).collect();
+        points.into_iter().flat_map(u32::to_le_bytes)
+    });
+    bench.write("text.npy", [header("<U2"), points.collect()].concat());
+    bench.write("text.csv", "name\na\nbb\nc\n");
+    for file in ["bytes.npy", "text.npy", "text.csv"] {
+        bench.line(&format!(
+            "import t.npy {file}.array --dims x --label name={file}"
+        ));
+        let cells = bench
+            .line(&format!("cat {file}.array --labels --range name=b:c"))
+            .out;
+        assert_eq!(cells, "x,name,value\n1,bb,1.0\n2,c,2.0\n", "{file}");
+        bench.line(&format!("import t.npy {file}.later --dims x"));
+        bench.line(&format!("evolve {file}.later --add-label name={file}"));
+        let later = bench
+            .line(&format!("cat {file}.later --labels --range name=b:c"))
+            .out;
+        assert_eq!(later, cells, "{file}");
+    }
+}

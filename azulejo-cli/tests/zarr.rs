@@ -120,11 +120,6 @@ fn datasets_are_laid_out_as_python_does() {
     assert!(!bench.path().join("other").exists());
     // An array alone.
     bench.line("import v3.zarr/sharded alone");
-    bench.fails(
-        "evolve alone --add-label dim_0:lat=lat.npy",
-        2,
-        "--label dim_0:lat=lat.npy",
-    );
     assert_eq!(bench.count("alone"), 2000);
 }
 

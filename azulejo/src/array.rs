@@ -1,5 +1,6 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
+mod add_label;
 mod again;
 mod boxes;
 mod commit_files;
@@ -29,6 +30,7 @@ mod tile_object;
 mod time_range;
 pub(crate) mod timeline;
 
+pub use add_label::NewLabel;
 pub(crate) use again::{Attempts, Reopening, holds_all_of};
 pub use azulejo_format::schema::NewArray;
 pub(crate) use commit_files::{CommitFiles, finish_replacement};

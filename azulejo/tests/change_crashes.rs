@@ -9,14 +9,15 @@
 
 mod support;
 
-use azulejo::array::FragmentSelection;
+use azulejo::array::{FragmentSelection, NewLabel};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, DataOrder, Enumeration, NewArray, SchemaEvolution};
-use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, Range};
 use azulejo::group::{NewMember, ObjectType};
 use azulejo::read::ReadOptions;
+use azulejo::space::DimSelection;
 use azulejo::storage::{MemoryStorage, Storage, StorePath};
 use azulejo::write::WriteOptions;
 use azulejo::{Context, Result, TimeRange};
@@ -129,6 +130,36 @@ fn creation() {
         Some(array.schema().attributes.len())
     };
     assert!(stopped_everywhere(|_| (), change, look, false) > 20);
+}
+
+#[test]
+fn a_label_added_later() {
+    let heights = || (0..10).map(f64::from).collect::<Vec<f64>>();
+    let create = |context: &Context| {
+        let new = ArraySchema::dense().dimension("x", -3i32..=6, 4);
+        let new = new.attribute("a", Datatype::Int32).build().unwrap();
+        context.array(URI).create_at(new, 1).unwrap();
+    };
+    let change = |context: &Context| {
+        let label = NewLabel {
+            dimension: 0,
+            order: DataOrder::Increasing,
+            values: ColumnBuffers::of_values("h", heights()),
+        };
+        context.array(URI).add_label(&label, Some(2))
+    };
+    let look = |context: &Context| {
+        let array = context.array(URI).open().unwrap();
+        let label = array.label("h").ok()?;
+        let cells = label.read(DimSelection::All).unwrap();
+        assert_eq!(cells.columns[1].values::<f64>().unwrap(), heights());
+        let places = label.ranges(&[Range::of(2.0, 3.5)]).unwrap();
+        assert_eq!(places, [Range::of(-1i32, 0)]);
+        let then = context.array(URI).open_at(TimeRange::until(1)).unwrap();
+        assert!(then.label("h").is_err());
+        Some(())
+    };
+    assert!(stopped_everywhere(create, change, look, false) > 10);
 }
 
 #[test]

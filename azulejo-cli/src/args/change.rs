@@ -38,8 +38,9 @@ pub struct EvolveArgs {
     /// Add values to the end of an enumeration: NAME=D,E; or NAME=["D","E"]
     #[arg(long, value_name = "NAME=VALUES")]
     pub extend_enum: Vec<String>,
-    /// Labels of a dimension: refused, with what to do instead
-    #[arg(long, value_name = "[DIM:]NAME=FILE", hide = true)]
+    /// Label a dimension of a dense array with the values of a file, one for each coordinate; the
+    /// dimension may be left out where only one has so many
+    #[arg(long, value_name = "[DIM:]NAME=FILE")]
     pub add_label: Vec<String>,
     /// Drop an enumeration that no attribute uses
     #[arg(long, value_name = "NAME")]

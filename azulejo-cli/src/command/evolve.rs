@@ -4,31 +4,33 @@ use super::fleet::{self, Done, Objects};
 use super::schema::show;
 use crate::args::{EvolveArgs, UpgradeArgs};
 use crate::error::{CliError, Result};
+use crate::import::labels::LabelFile;
 use crate::output::table::Align;
 use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
-use azulejo::array::Snapshot;
+use azulejo::array::{NewLabel, Snapshot};
 use azulejo::format::filter::Pipeline;
-use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
-use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
+use azulejo::format::schema::{Attribute, DimensionLabel, Enumeration, SchemaEvolution};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json, value_from_json};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 /// Runs `evolve`.
 pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
-    if let Some(label) = args.add_label.first() {
-        return Err(CliError::usage(format!(
-            "--add-label {label}: labels are given when an array is made, and TileDB has no evolution that adds one; make it anew: azulejo export {} cells.npy, azulejo import cells.npy NEW --label {label}",
-            args.uri
-        )));
-    }
     let array = session.context.array(&args.uri).snapshot()?;
     let evolution = evolution(&array, args)?;
-    if evolution == SchemaEvolution::default() {
+    let labels = labels(session, &array, args)?;
+    if evolution == SchemaEvolution::default() && labels.is_empty() {
         return Err(CliError::usage(
             "say what to change: azulejo evolve --help lists it",
+        ));
+    }
+    let steps = labels.len() + usize::from(evolution != SchemaEvolution::default());
+    if args.at.is_some() && steps > 1 {
+        return Err(CliError::usage(
+            "--at: a label and another change cannot begin at one time; make one after the other",
         ));
     }
     if args.dry_run {
@@ -38,20 +40,51 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
             .plan_evolution(&evolution)?;
         let mut planned = SchemaDocument::of(&array)?;
         planned.enumerations = enumerations(&planned, &evolution, &schema.enumerations)?;
-        planned.schema = schema;
+        planned.schema = labelled(schema, &labels)?;
         if session.output.json {
             return session.output.write_json(&planned.to_json()?);
         }
         return show(&mut session.output, &planned);
     }
-    session
-        .context
-        .array(&args.uri)
-        .evolve(&evolution, args.at)?;
+    let handle = session.context.array(&args.uri);
+    if evolution != SchemaEvolution::default() {
+        handle.evolve(&evolution, args.at)?;
+    }
+    for label in &labels {
+        handle.add_label(label, args.at)?;
+    }
     if session.output.json {
         return session.output.write_json(&json!({ "evolved": args.uri }));
     }
     Ok(writeln!(session.output, "evolved {}", args.uri)?)
+}
+
+/// The labels that are asked for, with their values.
+fn labels(session: &Session, array: &Snapshot, args: &EvolveArgs) -> Result<Vec<NewLabel>> {
+    let wishes = args.add_label.iter();
+    wishes
+        .map(|wish| LabelFile::read(session, wish)?.of_array(array.schema()))
+        .collect()
+}
+
+/// A schema with labels more.
+fn labelled(mut schema: ArraySchema, labels: &[NewLabel]) -> Result<ArraySchema> {
+    for label in labels {
+        let column = &label.values.column_type;
+        let folder = format!("l{}", schema.dimension_labels.len());
+        let reference = DimensionLabel::within(
+            label.dimension,
+            &*column.name,
+            label.order,
+            column.datatype,
+            &folder,
+        );
+        let next = schema.labelled(reference);
+        schema = next
+            .map_err(|e| CliError::usage(format!("--add-label {}: {e}", column.name)))?
+            .0;
+    }
+    Ok(schema)
 }
 
 /// Runs `upgrade`.

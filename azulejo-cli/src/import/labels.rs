@@ -2,12 +2,14 @@
 
 use super::Look;
 use super::input::Input;
+use super::npy_file;
 use super::source::Source;
 use super::target::Target;
 use crate::args::ImportArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::Array;
+use azulejo::array::NewLabel;
 use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::range::compare;
 use azulejo::format::schema::{ArraySchema, DataOrder, NewArray};
@@ -89,6 +91,15 @@ impl LabelFile {
                 self.name, self.file
             ))),
         }
+    }
+
+    /// The label for an array that is there.
+    pub fn of_array(self, schema: &ArraySchema) -> Result<NewLabel> {
+        Ok(NewLabel {
+            dimension: u32::try_from(self.place(schema)?).unwrap_or(u32::MAX),
+            order: self.order,
+            values: self.values,
+        })
     }
 
     /// Writes the values to the label's own array.
@@ -187,21 +198,48 @@ fn column(session: &Session, name: &str, file: &str) -> Result<ColumnBuffers> {
         }
     };
     let column_type = ColumnType::new(name, datatype).with_cell_val_num(cell_val_num);
-    let target = Target::new(column_type.clone(), 0, false);
-    let mut values = ColumnBuilder::new(column_type);
+    // Text of fixed length, as NumPy has it, is read as it is.
+    let stored = match profile.cell_val_num {
+        fixed @ CellValNum::Fixed(_) if cell_val_num == CellValNum::Var => {
+            ColumnType::new(name, profile.datatype).with_cell_val_num(fixed)
+        }
+        _ => column_type.clone(),
+    };
+    let target = Target::new(stored.clone(), 0, false);
+    let mut values = ColumnBuilder::new(stored.clone());
     source.read(session, &[target], input.size, &mut |_, set| {
         if let [column] = &set.columns[..] {
             values.append_view(&column.view(), 0..set.cell_num)?;
         }
         Ok(())
     })?;
-    let values = values.finish();
+    let mut values = values.finish();
+    if stored != column_type {
+        values = unpadded(&values, column_type);
+    }
     if datatype == Datatype::StringAscii && !values.data.is_ascii() {
         return Err(CliError::usage(format!(
             "{file}: labels of text are ASCII, and some here are not"
         )));
     }
     Ok(values)
+}
+
+/// Text of fixed length without the zeros at its end.
+fn unpadded(values: &ColumnBuffers, column_type: ColumnType) -> ColumnBuffers {
+    let (view, mut texts) = (values.view(), ColumnBuilder::new(column_type));
+    for at in 0..values.cell_num {
+        let cell = view.cell(at);
+        let text = match values.column_type.datatype {
+            Datatype::StringUtf32 => npy_file::utf8_of(cell).into_bytes(),
+            _ => {
+                let end = cell.iter().rposition(|byte| *byte != 0);
+                cell[..end.map_or(0, |end| end + 1)].to_vec()
+            }
+        };
+        texts.append_cell(&text, true);
+    }
+    texts.finish()
 }
 
 /// The order that values are in.

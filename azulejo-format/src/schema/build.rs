@@ -157,6 +157,50 @@ impl NewArray {
     }
 }
 
+impl DimensionLabel {
+    /// A label whose array lies in the array's folder of labels, in a folder of this name.
+    pub fn within(
+        dimension: u32,
+        name: impl Into<String>,
+        order: DataOrder,
+        datatype: Datatype,
+        folder: &str,
+    ) -> Self {
+        let cell_val_num = if datatype == Datatype::StringAscii {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        };
+        Self {
+            dimension,
+            order,
+            name: name.into(),
+            relative: true,
+            uri: format!("{LABELS_FOLDER}/{folder}"),
+            attribute: LABEL_ATTRIBUTE.to_owned(),
+            datatype,
+            cell_val_num,
+            external: false,
+        }
+    }
+}
+
+impl ArraySchema {
+    /// This schema with one label more, in a version that has labels, and the schema of the
+    /// label's array.
+    ///
+    /// # Errors
+    /// A name that is taken, a dimension that is not there or cannot be labelled.
+    pub fn labelled(&self, label: DimensionLabel) -> Result<(Self, Self), SchemaError> {
+        let mut next = self.upgraded().unwrap_or_else(|| self.with_own_filters());
+        let own = label_schema(&next, &label);
+        next.dimension_labels.push(label);
+        next.validate()?;
+        own.validate()?;
+        Ok((next, own))
+    }
+}
+
 /// The schema of the array that holds a label, as the reference makes it.
 fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> ArraySchema {
     let mut values = Attribute::new(&label.attribute, label.datatype, label.cell_val_num);
@@ -292,28 +336,11 @@ impl SchemaBuilder {
         order: DataOrder,
         datatype: Datatype,
     ) -> Self {
-        let cell_val_num = if datatype == Datatype::StringAscii {
-            CellValNum::Var
-        } else {
-            CellValNum::ONE
-        };
-        let internal = self
-            .schema
-            .dimension_labels
-            .iter()
-            .filter(|label| !label.external)
-            .count();
-        self.schema.dimension_labels.push(DimensionLabel {
-            dimension,
-            order,
-            name: name.into(),
-            relative: true,
-            uri: format!("{LABELS_FOLDER}/l{internal}"),
-            attribute: LABEL_ATTRIBUTE.to_owned(),
-            datatype,
-            cell_val_num,
-            external: false,
-        });
+        let labels = self.schema.dimension_labels.iter();
+        let folder = format!("l{}", labels.filter(|label| !label.external).count());
+        self.schema.dimension_labels.push(DimensionLabel::within(
+            dimension, name, order, datatype, &folder,
+        ));
         self
     }
 

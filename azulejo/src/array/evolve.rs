@@ -178,7 +178,7 @@ fn check_fragments(context: &Context, head: &Head, evolution: &SchemaEvolution) 
 
 /// A name for the next schema. It sorts behind the latest one's: the new schema would otherwise
 /// never be the latest.
-fn next_name(head: &Head, timestamp: Option<u64>) -> Result<TimestampedName> {
+pub(super) fn next_name(head: &Head, timestamp: Option<u64>) -> Result<TimestampedName> {
     let attempts = if timestamp.is_some() { 1 } else { ATTEMPTS };
     let mut taken = 0;
     for _ in 0..attempts {
