@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::value::{self, Bound};
 use azulejo::array::{NewLabel, Snapshot};
 use azulejo::format::filter::Pipeline;
-use azulejo::format::schema::{Attribute, DimensionLabel, Enumeration, SchemaEvolution};
+use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json, value_from_json};
 use serde_json::{Value as Json, json};
@@ -21,13 +21,14 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
     let array = session.context.array(&args.uri).snapshot()?;
     let evolution = evolution(&array, args)?;
+    let evolves = evolution != SchemaEvolution::default();
     let labels = labels(session, &array, args)?;
-    if evolution == SchemaEvolution::default() && labels.is_empty() {
+    if !evolves && labels.is_empty() {
         return Err(CliError::usage(
             "say what to change: azulejo evolve --help lists it",
         ));
     }
-    let steps = labels.len() + usize::from(evolution != SchemaEvolution::default());
+    let steps = labels.len() + usize::from(evolves);
     if args.at.is_some() && steps > 1 {
         return Err(CliError::usage(
             "--at: a label and another change cannot begin at one time; make one after the other",
@@ -47,7 +48,7 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
         return show(&mut session.output, &planned);
     }
     let handle = session.context.array(&args.uri);
-    if evolution != SchemaEvolution::default() {
+    if evolves {
         handle.evolve(&evolution, args.at)?;
     }
     for label in &labels {
@@ -70,18 +71,11 @@ fn labels(session: &Session, array: &Snapshot, args: &EvolveArgs) -> Result<Vec<
 /// A schema with labels more.
 fn labelled(mut schema: ArraySchema, labels: &[NewLabel]) -> Result<ArraySchema> {
     for label in labels {
-        let column = &label.values.column_type;
         let folder = format!("l{}", schema.dimension_labels.len());
-        let reference = DimensionLabel::within(
-            label.dimension,
-            &*column.name,
-            label.order,
-            column.datatype,
-            &folder,
-        );
-        let next = schema.labelled(reference);
+        let next = schema.labelled(label.reference(&folder));
+        let name = &label.values.column_type.name;
         schema = next
-            .map_err(|e| CliError::usage(format!("--add-label {}: {e}", column.name)))?
+            .map_err(|e| CliError::usage(format!("--add-label {name}: {e}")))?
             .0;
     }
     Ok(schema)

@@ -1,12 +1,11 @@
 //! Variables of a file added behind those of a dataset that is there.
 
-use super::dataset::{ATTRIBUTE, EMPTY_DIMS, Plan, Variable};
+use super::dataset::{ATTRIBUTE, EMPTY_DIMS, Plan, Variable, write_options};
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::Array;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::format::{NdRectangle, Range};
-use azulejo::write::{WriteLayout, WriteOptions};
 use std::collections::BTreeMap;
 
 /// Attributes of variables that say what stored numbers mean: those of both must be the same.
@@ -117,7 +116,10 @@ impl<'a> Append<'a> {
         let progress = session.progress(Some(total));
         let (mut written, mut done) = (Vec::new(), 0);
         let result = self.parts.iter().try_for_each(|part| {
-            let names = part.write(session, at, &mut |cells| {
+            let (options, behind) = (write_options(at).uncommitted(), (part.axis, part.first));
+            let write =
+                |done| (part.variable).write(session, &part.uri, options, Some(behind), done);
+            let names = write(&mut |cells| {
                 done += cells;
                 progress.advance(done, done, "importing");
             })?;
@@ -145,31 +147,6 @@ impl<'a> Append<'a> {
 }
 
 impl Part<'_> {
-    fn write(
-        &self,
-        session: &Session,
-        at: Option<u64>,
-        done: &mut dyn FnMut(u64),
-    ) -> Result<Vec<String>> {
-        let options = match at {
-            Some(at) => WriteOptions::new().timestamp(at),
-            None => WriteOptions::new(),
-        };
-        let options = options.layout(WriteLayout::Row).uncommitted();
-        let mut writer = session.context.array(&self.uri).writer(options)?;
-        self.variable.cells.each_box(session, &mut |bounds, set| {
-            let ranges = bounds.iter().enumerate().map(|(axis, (low, size))| {
-                let low = low + if axis == self.axis { self.first } else { 0 };
-                Range::of(low as i64, (low + size - 1) as i64)
-            });
-            let ranges = ranges.collect();
-            writer.write_box(&NdRectangle { ranges }, &set)?;
-            done(set.cell_num as u64);
-            Ok(())
-        })?;
-        Ok(writer.finish()?)
-    }
-
     fn grow(&self, session: &Session, at: Option<u64>) -> Result<()> {
         let Some(current) = self
             .array

@@ -113,7 +113,8 @@ pub fn make(session: &Session, plan: &Plan, uri: &str, at: Option<u64>) -> Resul
             writer.commit()?;
         }
         let before = done;
-        variable.write(session, &place(&variable.path), at, &mut |cells| {
+        let uri = place(&variable.path);
+        variable.write(session, &uri, write_options(at), None, &mut |cells| {
             done += cells;
             progress.advance(done, done, "importing");
         })?;
@@ -145,24 +146,24 @@ impl Variable {
         self.cells.cells()
     }
 
-    fn write(
+    /// Writes its cells into an array, along an axis `behind` so many others; the names of the
+    /// fragments. `done` is told how many more are there.
+    pub fn write(
         &self,
         session: &Session,
         uri: &str,
-        at: Option<u64>,
+        options: WriteOptions,
+        behind: Option<(usize, u64)>,
         done: &mut dyn FnMut(u64),
-    ) -> Result<()> {
-        let options = match at {
-            Some(at) => WriteOptions::new().timestamp(at),
-            None => WriteOptions::new(),
-        };
-        let options = options.layout(WriteLayout::Row);
+    ) -> Result<Vec<String>> {
         let mut writer = session.context.array(uri).writer(options)?;
         self.cells.each_box(session, &mut |bounds, set| {
-            let mut ranges: Vec<Range> = bounds
-                .iter()
-                .map(|(low, size)| Range::of(*low as i64, (low + size - 1) as i64))
-                .collect();
+            let ranges = bounds.iter().enumerate().map(|(axis, (low, size))| {
+                let others = behind.filter(|(along, _)| *along == axis);
+                let low = low + others.map_or(0, |(_, others)| others);
+                Range::of(low as i64, (low + size - 1) as i64)
+            });
+            let mut ranges: Vec<Range> = ranges.collect();
             if ranges.is_empty() {
                 ranges.push(Range::of(0i64, 0i64));
             }
@@ -170,8 +171,16 @@ impl Variable {
             done(set.cell_num as u64);
             Ok(())
         })?;
-        writer.finish()?;
-        Ok(())
+        Ok(writer.finish()?)
+    }
+}
+
+/// How boxes of a variable are written.
+pub fn write_options(at: Option<u64>) -> WriteOptions {
+    let options = WriteOptions::new().layout(WriteLayout::Row);
+    match at {
+        Some(at) => options.timestamp(at),
+        None => options,
     }
 }
 

@@ -57,10 +57,8 @@ impl LabelFile {
         let usage = |reason: String| CliError::usage(format!("--label {}: {reason}", self.name));
         let dimensions = &schema.domain.dimensions;
         let length = |at: usize| {
-            let dimension = &dimensions[at];
-            let axis = dimension.axis()?;
-            let (first, last) = axis.offsets_of(dimension.domain.as_ref()?)?;
-            (last - first).checked_add(1)
+            let axis = dimensions[at].axis()?;
+            u64::try_from(axis.cells()).ok()
         };
         let own = self.values.cell_num as u64;
         if let Some(name) = &self.dimension {

@@ -192,7 +192,7 @@ impl ArraySchema {
     /// # Errors
     /// A name that is taken, a dimension that is not there or cannot be labelled.
     pub fn labelled(&self, label: DimensionLabel) -> Result<(Self, Self), SchemaError> {
-        let mut next = self.upgraded().unwrap_or_else(|| self.with_own_filters());
+        let mut next = self.to_change();
         let own = label_schema(&next, &label);
         next.dimension_labels.push(label);
         next.validate()?;

@@ -141,6 +141,13 @@ impl ArraySchema {
         })
     }
 
+    /// What a change of this schema begins with: it in the version that new arrays have at least,
+    /// with [its own filters](Self::with_own_filters).
+    #[must_use]
+    pub fn to_change(&self) -> Self {
+        self.upgraded().unwrap_or_else(|| self.with_own_filters())
+    }
+
     /// The same schema, in which dimensions that took their filters from `coords_filters` have them
     /// as their own. That is how the reference stores a schema that it has read; to readers it
     /// makes no difference.

@@ -26,6 +26,16 @@ pub struct NewLabel {
     pub values: ColumnBuffers,
 }
 
+impl NewLabel {
+    /// What a schema says of it, if its array lies in a folder of this name.
+    #[must_use]
+    pub fn reference(&self, folder: &str) -> DimensionLabel {
+        let column = &self.values.column_type;
+        let name: &str = &column.name;
+        DimensionLabel::within(self.dimension, name, self.order, column.datatype, folder)
+    }
+}
+
 impl ArrayHandle {
     /// Gives a dimension of a dense array a label, from `timestamp` on (milliseconds since
     /// 1970-01-01 UTC; now unless given). Opened at a time before, the array does not have it.
@@ -45,13 +55,7 @@ impl ArrayHandle {
             Error::InvalidArgument(format!("cannot label {}: {name}: {reason}", head.uri))
         };
         let bounds = bounds(&head.schema, label).map_err(|reason| bad(&reason))?;
-        let reference = DimensionLabel::within(
-            label.dimension,
-            &*label.values.column_type.name,
-            label.order,
-            label.values.column_type.datatype,
-            &free_folder(&head.location)?,
-        );
+        let reference = label.reference(&free_folder(&head.location)?);
         let (next, own) = (head.schema)
             .labelled(reference.clone())
             .map_err(|error| bad(&error))?;
@@ -88,9 +92,8 @@ fn bounds(schema: &ArraySchema, label: &NewLabel) -> std::result::Result<NdRecta
         .dimension(label.dimension as usize)
         .ok_or_else(|| format!("there is no dimension {}", label.dimension))?;
     let domain = dimension.domain.clone();
-    let length = (domain.as_ref())
-        .and_then(|domain| dimension.axis()?.offsets_of(domain))
-        .and_then(|(first, last)| (last - first).checked_add(1));
+    let axis = dimension.axis();
+    let length = axis.and_then(|axis| u64::try_from(axis.cells()).ok());
     let own = label.values.cell_num as u64;
     match (domain, length) {
         (Some(domain), Some(length)) if length == own => Ok(NdRectangle {

@@ -126,10 +126,7 @@ fn next_schema(
     head: &Head,
     evolution: &SchemaEvolution,
 ) -> Result<Result<ArraySchema, azulejo_format::schema::SchemaError>> {
-    let schema = head
-        .schema
-        .upgraded()
-        .unwrap_or_else(|| head.schema.with_own_filters());
+    let schema = head.schema.to_change();
     let extended = evolution.extend_enumerations.iter().map(|e| &e.name);
     let referred = evolution
         .add_attributes

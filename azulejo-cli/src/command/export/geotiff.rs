@@ -57,7 +57,7 @@ pub fn write(
     }
     let raster = Raster::find(session, args)?;
     let layout = raster.layout()?;
-    let tags = raster.tags(session)?;
+    let tags = raster.tags(session, layout.bands)?;
     // Where its tiles lie is known last and stands first.
     let failed = |e| CliError::io("write", &args.file, e);
     let beside = tempfile::tempfile().map_err(failed)?;
@@ -245,7 +245,7 @@ impl Raster {
         )
     }
 
-    fn tags(&self, session: &Session) -> Result<BTreeMap<u16, TagValue>> {
+    fn tags(&self, session: &Session, bands: u64) -> Result<BTreeMap<u16, TagValue>> {
         let mut tags = self.place.tags();
         let text = |name: &str| self.keys.get(name).and_then(MetadataValue::as_text);
         for (number, name) in keys_of::TEXTS {
@@ -267,7 +267,6 @@ impl Raster {
         }
         let number = |name: &str| self.keys.get(name).and_then(real_of);
         let (scale, offset) = (number("scale_factor"), number("add_offset"));
-        let bands = self.layout()?.bands;
         if !tags.contains_key(&tag::GDAL_METADATA) && (scale.is_some() || offset.is_some()) {
             let items = (0..bands).flat_map(|band| {
                 [("OFFSET", "offset", offset), ("SCALE", "scale", scale)].map(|(name, role, value)| {
