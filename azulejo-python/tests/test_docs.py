@@ -12,7 +12,7 @@ GUIDE = pathlib.Path(__file__).parents[2] / "docs/python/guide.md"
 
 def test_the_guide_runs(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    for name in ("xarray", "dask.dataframe", "netCDF4", "zarr", "rioxarray"):
+    for name in ("xarray", "dask.dataframe", "netCDF4", "zarr", "rioxarray", "duckdb"):
         pytest.importorskip(name)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)

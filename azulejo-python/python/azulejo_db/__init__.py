@@ -25,6 +25,7 @@ from ._index import Box
 from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Dim, Schema, enumeration
+from ._sql import sql
 from ._time import moment as _moment
 from .errors import (
     ArgumentError,
@@ -45,7 +46,7 @@ __all__ = [
     "Condition", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
     "NotFoundError", "Query", "Schema", "SchemaError", "StorageError", "UnsupportedError",
     "__version__", "col", "copy", "create", "create_group", "delete", "enumeration", "errors",
-    "move", "object_type", "open", "open_async", "write", "write_async",
+    "move", "object_type", "open", "open_async", "sql", "write", "write_async",
 ]
 
 

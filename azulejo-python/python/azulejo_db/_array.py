@@ -351,6 +351,14 @@ class Array:
             self, condition_text(where), fields, order, limit, memory, views=strings == "view"
         )
 
+    def dataset(self) -> Any:
+        """The cells as a ``pyarrow.dataset.Dataset``: query engines such as DuckDB, DataFusion and
+        polars (``scan_pyarrow_dataset``) read the columns and rows of it that they need.
+        """
+        from ._dataset import ArrayDataset
+
+        return ArrayDataset(self)
+
     def read(self, key: Any = ..., *, out: np.ndarray | None = None) -> Any:
         """``a[key]``; with ``out``, into memory that is there already: one C-contiguous array of
         the shape and type of the result.
