@@ -10,6 +10,7 @@ mod array;
 mod buffer;
 mod context;
 mod error;
+mod fields;
 mod reader;
 mod views;
 mod work;
@@ -33,6 +34,7 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<buffer::Buffer>()?;
+    module.add_function(wrap_pyfunction!(fields::arrow_fields, module)?)?;
     module.add_function(wrap_pyfunction!(context::knows_setting, module)?)?;
     module.add_function(wrap_pyfunction!(context::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(context::next_timestamp, module)?)?;

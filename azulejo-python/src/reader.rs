@@ -4,6 +4,7 @@ use crate::buffer::{self, Buffer};
 use crate::views::Views;
 use crate::work;
 use arrow_array::RecordBatchReader;
+use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use azulejo::CancelHandle;
 use azulejo::arrow::ArrowOptions;
@@ -54,6 +55,18 @@ impl Reader {
     fn take(&self) -> PyResult<azulejo::Reader> {
         let mut reader = self.reader.lock().map_err(|_| spent())?;
         reader.take().ok_or_else(spent)
+    }
+
+    /// The rest as record batches.
+    fn batches(&self, py: Python<'_>, views: bool) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+        let batches = self
+            .take()?
+            .record_batches(ArrowOptions::default())
+            .map_err(|error| crate::error::raised(py, &error))?;
+        Ok(match views {
+            true => Box::new(Views::of(batches)),
+            false => Box::new(batches),
+        })
     }
 
     fn put_back(&self, reader: azulejo::Reader) {
@@ -142,16 +155,17 @@ impl Reader {
 
     /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views.
     fn arrow_stream(&self, py: Python<'_>, views: bool) -> PyResult<Py<PyCapsule>> {
-        let batches = self
-            .take()?
-            .record_batches(ArrowOptions::default())
-            .map_err(|error| crate::error::raised(py, &error))?;
-        let batches: Box<dyn RecordBatchReader + Send> = match views {
-            true => Box::new(Views::of(batches)),
-            false => Box::new(batches),
-        };
-        let stream = FFI_ArrowArrayStream::new(batches);
+        let stream = FFI_ArrowArrayStream::new(self.batches(py, views)?);
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;
         Ok(capsule.unbind())
+    }
+
+    /// What that stream's batches are like, as a capsule of Arrow's C schema interface. Nothing is
+    /// read, and nothing can be after this.
+    fn arrow_schema(&self, py: Python<'_>, views: bool) -> PyResult<Py<PyCapsule>> {
+        let schema = self.batches(py, views)?.schema();
+        let schema = FFI_ArrowSchema::try_from(schema.as_ref())
+            .map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?.unbind())
     }
 }

@@ -146,3 +146,38 @@ def test_a_write_that_fails_leaves_nothing(tmp_path):
     assert sorted(p.name for p in (tmp_path / "there").iterdir()) == before
     assert list(az.open(tmp_path / "there")) == ["a"]
     xr.testing.assert_identical(xr.open_dataset(tmp_path / "there", engine="azulejo").load(), good)
+
+
+def test_points_are_read_one_by_one(tmp_path, monkeypatch):
+    cells = np.arange(4 * 300 * 200, dtype=np.float64).reshape(4, 300, 200)
+    ds = xr.Dataset({"t": (("time", "y", "x"), cells)}, coords={"y": np.arange(300) * 10, "x": np.arange(200)})
+    ds.azulejo.to(tmp_path / "d", encoding={"t": {"tiles": (1, 50, 50)}})
+    found = xr.open_dataset(tmp_path / "d", engine="azulejo")
+    read, read_cells = [], az.Array._read
+
+    def noted(self, fields, **query):
+        columns = read_cells(self, fields, **query)
+        read.append(len(columns[fields[0]]))
+        return columns
+
+    monkeypatch.setattr(az.Array, "_read", noted)
+    rng = np.random.default_rng(1)
+    y, x = (xr.DataArray(rng.integers(-n, n, 60), dims="station") for n in (300, 200))
+    np.testing.assert_array_equal(found["t"].isel(time=2, y=y, x=x), cells[2, y.values, x.values])
+    # Of every time; each station has its own series.
+    np.testing.assert_array_equal(found["t"].isel(y=y, x=x), cells[:, y.values, x.values])
+    assert read == [60, 4 * 60]
+    two = xr.DataArray(rng.integers(0, 200, (5, 7)), dims=("a", "b"))
+    np.testing.assert_array_equal(found["t"].isel(y=two, x=two), cells[:, two.values, two.values])
+    by_label = found["t"].sel(y=xr.DataArray([0, 1490, 2990], dims="p"), x=xr.DataArray([1, 199, 0], dims="p"))
+    np.testing.assert_array_equal(by_label, cells[:, [0, 149, 299], [1, 199, 0]])
+    # Where the points are all combinations of few, these are read as a box.
+    read.clear()
+    near = xr.DataArray(rng.integers(0, 5, 100), dims="p")
+    np.testing.assert_array_equal(found["t"].isel(y=near, x=near), cells[:, near.values, near.values])
+    assert read == [4 * len(np.unique(near)) ** 2]
+    # Many are read in parts.
+    monkeypatch.setattr("azulejo_db._xarray_cells._POINTS", 32)
+    np.testing.assert_array_equal(found["t"].isel(y=y, x=x), cells[:, y.values, x.values])
+    none = xr.DataArray(np.arange(0), dims="p")
+    assert found["t"].isel(y=none, x=none).values.shape == (4, 0)

@@ -1,6 +1,7 @@
 """A dataset in the place of another: old or new, never neither and never a mixture."""
 
 import multiprocessing
+import shutil
 import threading
 
 import numpy as np
@@ -45,6 +46,24 @@ def test_replacing_leaves_only_the_new(tmp_path):
     extra = xr.Dataset({"more": ("x", np.arange(5))})
     extra.azulejo.to(place, mode="a")
     assert set(found(place).variables) == {"a", "b", "y", "more"}
+
+
+def test_who_has_the_old_one_open_is_told(tmp_path):
+    place = tmp_path / "d"
+    dataset(1).azulejo.to(place)
+    old = xr.open_dataset(place, engine="azulejo")
+    np.testing.assert_array_equal(old["a"][:2], 1)
+    dataset(2).azulejo.to(place, mode="w")
+    with pytest.raises(az.NotFoundError, match="took its place.*open it again") as caught:
+        old["a"].load()
+    assert caught.value.uri == str(place)
+    assert found(place).attrs["number"] == 2
+    # What is missing for another reason is said as it is.
+    new = xr.open_dataset(place, engine="azulejo")
+    shutil.rmtree(az.open(place).location("a").removeprefix("file://"))
+    with pytest.raises(az.NotFoundError) as caught:
+        new["a"].load()
+    assert "took its place" not in str(caught.value)
 
 
 @pytest.mark.parametrize("step", ["cells", "type", "attributes", "members"])

@@ -93,7 +93,9 @@ cargo xtask TASK
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
   versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]
                               our Python package beside DuckDB and DataFusion on Parquet; prints ratios
-  wheel [--debug]             builds the Python package's wheel, installs it into a fresh environment and tests it
+  wheel [--debug | --only TARGET]
+                              builds the Python package's wheels for the platforms that can be built for here (with --debug
+                              unoptimised, for this one alone), installs the one for this machine and tests it
 ";
 
 /// What a task says when it fails.
@@ -153,8 +155,9 @@ fn main() -> ExitCode {
         ["versus", "python", rest @ ..] => neighbours::run(&root(), &neighbours::PYTHON, rest),
         ["versus", "parquet", rest @ ..] => neighbours::run(&root(), &neighbours::PARQUET, rest),
         ["versus", rest @ ..] => versus::run(rest),
-        ["wheel"] => wheel::run(&root(), false),
-        ["wheel", "--debug"] => wheel::run(&root(), true),
+        ["wheel"] => wheel::run(&root(), None),
+        ["wheel", "--only", target] => wheel::run(&root(), Some(target)),
+        ["wheel", "--debug"] => wheel::run_debug(&root()),
         _ => Err(USAGE.into()),
     };
     match outcome {

@@ -1,4 +1,7 @@
-//! The Python package: its wheel, installed into a fresh environment and tested there.
+//! The Python package: its wheels, and the one of this machine installed into a fresh environment and
+//! tested there.
+
+mod platforms;
 
 use crate::Outcome;
 use crate::cargo::{forget_package, program};
@@ -6,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 16] = [
+const PACKAGES: [&str; 17] = [
     "pytest",
     "pytest-asyncio",
     "cftime",
@@ -22,7 +25,22 @@ const PACKAGES: [&str; 16] = [
     "matplotlib",
     "mypy",
     "hypothesis",
+    "duckdb",
     "tiledb==0.36.1",
+];
+
+/// What tests of a release use besides.
+const MORE_PACKAGES: [&str; 1] = ["datafusion"];
+
+/// What the tests of GRIB use. ecCodes brings libraries that do not bear those of rioxarray in one
+/// process: an environment of its own, without pyarrow, which shows what can be done without.
+const BARE: [&str; 6] = [
+    "pytest",
+    "pytest-asyncio",
+    "pandas",
+    "xarray",
+    "cfgrib",
+    "eccodes",
 ];
 
 /// The last of TileDB-CF-Py and what it can be imported beside.
@@ -36,24 +54,51 @@ const TILEDB_CF: [&str; 4] = [
 /// Bytes that a wheel may have.
 const MOST: u64 = 8_000_000;
 
-/// Builds the wheel, says how large it is, installs it and runs its tests; with `dev`, unoptimised.
-pub fn run(root: &Path, dev: bool) -> Outcome {
+/// Builds the wheel of this machine, unoptimised, and runs its tests.
+pub fn run_debug(root: &Path) -> Outcome {
     let python = tools(root)?;
     pip(&python, &PACKAGES)?;
-    let wheel = build(root, &python, dev)?;
-    let size = std::fs::metadata(&wheel)
-        .map_err(|e| format!("{}: {e}", wheel.display()))?
-        .len();
-    println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
-    if !dev && size > MOST {
-        return Err(format!("the wheel has more than {MOST} bytes"));
-    }
+    let wheel = build(root, &python, true)?;
+    test(root, &python, &wheel)
+}
+
+/// Builds the wheels of all platforms that can be built for here (of one, if it is named), has
+/// auditwheel check them, and runs the tests of the one that is for this machine.
+pub fn run(root: &Path, only: Option<&str>) -> Outcome {
+    let python = tools(root)?;
+    pip(&python, &PACKAGES)?;
+    pip(&python, &MORE_PACKAGES)?;
+    let folder = emptied(root)?;
+    let made = platforms::build_all(root, &python, &folder, only)?;
+    let fits = |wheel: &&PathBuf| {
+        let dry = ["--dry-run", "--no-deps", "--force-reinstall"];
+        let path = wheel.display().to_string();
+        pip(&python, &[dry.as_slice(), &[path.as_str()]].concat()).is_ok()
+    };
+    let Some(wheel) = made.iter().find(fits) else {
+        println!("none of them is for this machine: they are not run");
+        return Ok(());
+    };
+    test(root, &python, wheel)?;
+    let bare = environment(&root.join("target/grib-venv"))?;
+    pip(&bare, &BARE)?;
     let path = wheel.display().to_string();
-    pip(&python, &["--force-reinstall", "--no-deps", &path])?;
+    pip(&bare, &["--force-reinstall", "--no-deps", &path])?;
+    tell(
+        pytest(root, &bare, &folder)
+            .arg(root.join("azulejo-python/tests/test_formats.py"))
+            .arg(root.join("azulejo-python/tests/test_without_pyarrow.py")),
+    )
+}
+
+/// Installs a wheel and runs the package's tests on it.
+fn test(root: &Path, python: &Path, wheel: &Path) -> Outcome {
+    let path = wheel.display().to_string();
+    pip(python, &["--force-reinstall", "--no-deps", &path])?;
     // Elsewhere, so that the package is the installed one and not the folder.
     let elsewhere = wheel.parent().unwrap_or(root);
     tell(
-        Command::new(&python)
+        Command::new(python)
             .current_dir(elsewhere)
             .args(["-m", "mypy.stubtest", "azulejo_db._core", "--concise"])
             .args(["--ignore-unused-allowlist", "--allowlist"])
@@ -63,13 +108,20 @@ pub fn run(root: &Path, dev: bool) -> Outcome {
     let cf = environment(&root.join("target/tiledb-cf-venv"))?;
     pip(&cf, &TILEDB_CF)?;
     tell(
-        Command::new(&python)
-            .current_dir(elsewhere)
+        pytest(root, python, elsewhere)
             .env("AZULEJO_TILEDB_CF", &cf)
             .env("AZULEJO_PROGRAM", &program)
-            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
             .arg(root.join("azulejo-python/tests")),
     )
+}
+
+/// pytest, run in a folder.
+fn pytest(root: &Path, python: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(root.join(python));
+    command
+        .current_dir(folder)
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
+    command
 }
 
 /// The environment in which wheels are built and tested: its interpreter.
@@ -88,12 +140,19 @@ pub fn environment(venv: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Builds the wheel with the tools of an environment; with `dev`, unoptimised.
-pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
+/// The folder of wheels, with nothing in it.
+fn emptied(root: &Path) -> Result<PathBuf, String> {
     let folder = root.join("target/wheels");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
+    Ok(folder)
+}
+
+/// Builds the wheel of this machine with its own compiler and libraries, and says how large it is; with
+/// `dev`, unoptimised.
+pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
+    let folder = emptied(root)?;
     let profile = if dev { "dev" } else { "release" };
     tell(
         forget_package(&mut Command::new(python.with_file_name("maturin")))
@@ -102,11 +161,21 @@ pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
             .arg("--out")
             .arg(&folder),
     )?;
-    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or_else(|| "maturin made no wheel".into())
+    made(&folder, ".whl")
+}
+
+/// The wheel in a folder whose name ends so.
+fn made(folder: &Path, ending: &str) -> Result<PathBuf, String> {
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let wheel = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().ends_with(ending))
+        .ok_or_else(|| format!("maturin made no wheel {ending}"))?;
+    let size = std::fs::metadata(&wheel)
+        .map_err(|e| format!("{}: {e}", wheel.display()))?
+        .len();
+    println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
+    Ok(wheel)
 }
 
 /// Installs packages.

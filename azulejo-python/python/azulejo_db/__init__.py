@@ -19,7 +19,7 @@ from ._array import EMPTY_DIMS, Array
 from ._context import Context, shared
 from ._core import __version__
 from ._expr import Column, Condition, col
-from ._given import is_null, settled
+from ._given import all_bytes, is_frame, settled, tabled
 from ._group import Group
 from ._index import Box
 from ._progress import Progress, observed
@@ -139,7 +139,7 @@ def write(
         raise ValueError(f"mode is 'w-', 'w' or 'a', not {mode!r}")
     if isinstance(data, (list, tuple, range)):
         data = np.asarray(data)
-    table = hasattr(data, "__arrow_c_stream__") or (hasattr(data, "columns") and hasattr(data, "index"))
+    table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
     if not table and not isinstance(data, (np.ndarray, Mapping)):
         raise TypeError(
             f"what is written is a numpy array, a dict of them, a data frame or an Arrow table, not {type(data).__name__}"
@@ -170,19 +170,26 @@ def write(
             cells = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
             array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), cells, at)
         return array
-    if hasattr(data, "columns") and hasattr(data, "index"):
-        schema = Schema.from_pandas(data, index)
+    if is_frame(data):
+        if index is None:
+            index = [n or "index" for n in data.index.names]
+            data = data.reset_index(names=index)
+        data = tabled(data)
+    if not index:
+        raise ValueError("which columns are the dimensions? Name them: index=[..]")
+    if isinstance(data, Mapping):
+        fields, rows = Schema._settled(data)
+        schema = Schema._table(fields, index)
     else:
-        import pyarrow as pa
-
-        data = pa.table(data)
-        if not index:
-            raise ValueError("which columns are the dimensions? Name them: index=[..]")
-        schema = Schema.from_arrow(data.schema, index)
+        # One stream: it may be the only one that there is.
+        rows = data.__arrow_c_stream__()
+        schema = Schema.from_arrow(rows, index)
     array = create(uri, schema, at=at, ctx=ctx)
-    if hasattr(data, "reset_index") and index is None:
-        data = data.reset_index(names=[n or "index" for n in data.index.names])
-    array.write(data, at=at)
+    try:
+        array.write(rows, at=at) if isinstance(rows, Mapping) else array._write_stream(rows, at)
+    except BaseException:
+        ctx.core.delete(uri, False)
+        raise
     return array
 
 
@@ -191,15 +198,9 @@ def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -
     shapes = {values.shape for values, _ in columns.values()}
     if len(shapes) != 1:
         raise ValueError(f"arrays of one shape make an array, not of {sorted(shapes) or 'none'}")
-    types = {n: bytes if v.dtype.kind == "O" and _is_bytes(v) else v.dtype for n, (v, _) in columns.items()}
+    types = {n: bytes if v.dtype.kind == "O" and all_bytes(v) else v.dtype for n, (v, _) in columns.items()}
     nullable = {n for n, (_, mask) in columns.items() if mask is not None}
     return Schema._grid(shapes.pop(), types, dims, tiles, nullable=nullable, **options)
-
-
-def _is_bytes(values: np.ndarray) -> bool:
-    """Whether there are objects, and all of them bytes or null."""
-    cells = [v for v in values.reshape(-1) if not is_null(v)]
-    return bool(cells) and all(isinstance(v, bytes) for v in cells)
 
 
 async def write_async(uri: str | os.PathLike, data: Any, **options: Any) -> Array:

@@ -15,7 +15,7 @@ from . import _async, _time
 from ._cells import column_to_numpy, numpy_to_column, rows
 from ._context import Context, shared
 from ._expr import Condition, condition_text
-from ._given import given, is_null
+from ._given import given, is_frame, is_null, tabled
 from ._index import Box, Point, coordinates_box, index_box, is_mask, picks_points, points_of
 from ._metadata import Metadata
 from ._progress import Progress, observed
@@ -508,10 +508,9 @@ class Array:
         """
         self._written_to()
         schema = self.schema
+        data = self._table(data)
         if not isinstance(data, Mapping):
-            names = self._write_table(data, at)
-            self._refresh()
-            return names
+            return self._write_table(data, at)
         if not schema.sparse:
             return self._write_box(index_box(self, ...), data, at)
         fields = {dim["name"]: dim for dim in schema.dims}
@@ -527,23 +526,30 @@ class Array:
         self._refresh()
         return names
 
-    def _write_table(self, data: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
-        stream = getattr(self._table(data), "__arrow_c_stream__", None)
+    def _write_table(self, table: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
+        stream = getattr(table, "__arrow_c_stream__", None)
         if stream is None:
             raise TypeError(
-                f"{self._uri} is written with a dict of columns, a data frame or an Arrow table, not {type(data).__name__}"
+                f"{self._uri} is written with a dict of columns, a data frame or an Arrow table, not {type(table).__name__}"
             )
-        return self._ctx.core.write_arrow(self._uri, stream(), _time.moment(at), uncommitted)[1]
+        return self._write_stream(stream(), at, uncommitted)
+
+    def _write_stream(self, stream: Any, at: Any, uncommitted: bool = False) -> list[str]:
+        names = self._ctx.core.write_arrow(self._uri, stream, _time.moment(at), uncommitted)[1]
+        self._refresh()
+        return names
 
     def _table(self, data: Any) -> Any:
-        """A data frame as a table of Arrow's with the array's types; all else as it is."""
-        if not (hasattr(data, "columns") and hasattr(data, "index") and hasattr(data, "reset_index")):
+        """A data frame as a table with the array's types; all else as it is."""
+        if not is_frame(data):
             return data
-        import pyarrow as pa
-
         if any(data.index.names):
             data = data.reset_index()
-        table = pa.Table.from_pandas(data, preserve_index=False)
+        table = tabled(data)
+        if isinstance(table, Mapping):
+            return table
+        import pyarrow as pa
+
         fields = {field["name"]: field for field in (*self.schema.dims, *self.schema.attrs)}
         for i, column in enumerate(table.schema):
             field = fields.get(column.name)

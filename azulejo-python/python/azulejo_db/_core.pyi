@@ -4,7 +4,7 @@ from typing import Any, final
 from typing_extensions import Buffer as _Buffer
 
 __all__ = [
-    "Array", "Buffer", "Context", "Reader", "__version__", "knows_setting", "next_timestamp", "setting_names",
+    "Array", "Buffer", "Context", "Reader", "__version__", "arrow_fields", "knows_setting", "next_timestamp", "setting_names",
 ]
 
 __version__: str
@@ -13,6 +13,7 @@ _Bounds = tuple[bytes, bytes]
 _Column = tuple[str, int | None, str | None, tuple[Buffer, Buffer | None, Buffer | None]]
 _Columns = dict[str, _Column]
 
+def arrow_fields(capsule: Any) -> list[tuple[str, str, int | None, bool]]: ...
 def knows_setting(name: str) -> bool: ...
 def setting_names() -> list[str]: ...
 def next_timestamp() -> int: ...
@@ -32,6 +33,7 @@ class Reader:
         self, memory: list[tuple[_Buffer, _Buffer | None, _Buffer | None]]
     ) -> tuple[int, bool]: ...
     def arrow_stream(self, views: bool) -> Any: ...
+    def arrow_schema(self, views: bool) -> Any: ...
 
 @final
 class Array:

@@ -34,6 +34,7 @@ _OPERATORS = {
     "equal": "__eq__", "not_equal": "__ne__", "less": "__lt__", "less_equal": "__le__",
     "greater": "__gt__", "greater_equal": "__ge__",
 }
+#: What an attribute without a name is called.
 _VALUE = "value"
 _LINE = re.compile(r"(call|end|field_ref|literal|options): '(.*)'")
 
@@ -43,8 +44,8 @@ class ArrayDataset(pads.Dataset):
 
     def __init__(self, array: Array):
         self._array = array
-        # Nothing is read: a reader knows its schema.
-        self._schema = _named(array.query(limit=0)).schema
+        # Nothing is read for it.
+        self._schema = _named(pa.schema(array.query()))
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,7 +67,7 @@ class ArrayDataset(pads.Dataset):
         wanted = [field for field, name in zip(self._fields(), names) if name in needed]
         condition, bounds = _asked(filter, self._array)
         query = self._array.query(condition, wanted or [self._narrowest()])
-        reader = _named(query.box(**bounds) if bounds else query)
+        reader = _rows(query.box(**bounds) if bounds else query)
         known = {k: v for k, v in options.items() if k in ("batch_size", "use_threads", "memory_pool")}
         return pads.Scanner.from_batches(reader, columns=columns, filter=filter, **known)
 
@@ -126,15 +127,17 @@ class _Whole:
         return self._dataset.to_batches(**options)
 
 
-def _named(query: Query) -> pa.RecordBatchReader:
-    """The rows of a query; an attribute that has no name is called ``value``, so that it can be
-    asked for.
-    """
+def _named(schema: pa.Schema) -> pa.Schema:
+    """A schema whose columns all have names, so that they can be asked for."""
+    return pa.schema([field.with_name(field.name or _VALUE) for field in schema], schema.metadata)
+
+
+def _rows(query: Query) -> pa.RecordBatchReader:
+    """The rows of a query, under such names."""
     reader = pa.RecordBatchReader.from_stream(query)
     if "" not in reader.schema.names:
         return reader
-    fields = [field.with_name(field.name or _VALUE) for field in reader.schema]
-    schema = pa.schema(fields, reader.schema.metadata)
+    schema = _named(reader.schema)
     batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
     return pa.RecordBatchReader.from_batches(schema, batches)
 

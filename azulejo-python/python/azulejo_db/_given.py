@@ -93,6 +93,28 @@ def _from_polars(values: Any) -> Given:
     return found, mask
 
 
+def is_frame(data: Any) -> bool:
+    """Whether it is a data frame of pandas'."""
+    return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
+
+
+def tabled(frame: Any) -> Any:
+    """A data frame without its index, as a table of Arrow's; where pyarrow is missing, its columns by
+    name, of which text takes longer.
+    """
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        return {str(name): frame[name] for name in frame.columns}
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def all_bytes(values: np.ndarray) -> bool:
+    """Whether there are objects, and all of them bytes or null."""
+    cells = [v for v in values.reshape(-1) if not is_null(v)]
+    return bool(cells) and all(isinstance(v, bytes) for v in cells)
+
+
 def settled(name: str, values: Any) -> Given:
     """Values in a type that an attribute can have, told by what the objects among them are."""
     found, mask = given(values)

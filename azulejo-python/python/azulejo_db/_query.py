@@ -69,9 +69,11 @@ class Query:
         return self._with(ranges=coordinates_box(self._array, key).ranges)
 
     def _with(self, **changes: Any) -> Query:
-        kept = {"ranges": self._ranges, "points": self._points, "views": self._views} | changes
+        kept = {
+            "limit": self._limit, "ranges": self._ranges, "points": self._points, "views": self._views,
+        }
         return Query(
-            self._array, self._where, self._fields, self._order, self._limit, self._memory, **kept
+            self._array, self._where, self._fields, self._order, memory=self._memory, **(kept | changes)
         )
 
     def _asked(self) -> dict:
@@ -141,6 +143,9 @@ class Query:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._reader().arrow_stream(self._views)
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._with(limit=0)._reader().arrow_schema(self._views)
 
     def to_arrow(self) -> Any:
         """All rows as a ``pyarrow.Table``."""

@@ -77,6 +77,14 @@ def is_replaced(group: Group | None) -> bool:
     return False
 
 
+def has_left(group: str, location: str, ctx: Context) -> bool:
+    """Whether an array that was a member of a group is none any more."""
+    with contextlib.suppress(AzulejoError):
+        now = Group(group, ctx=ctx)
+        return location not in {now.location(name) for name in now}
+    return False
+
+
 def place(root: str, group: str | None, ctx: Context, at: Any = None) -> str:
     """Where the group of a path below another lies, or would lie."""
     path = root

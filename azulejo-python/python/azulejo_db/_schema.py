@@ -11,7 +11,9 @@ from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from . import _core
 from ._dimension import Dimension
+from ._given import all_bytes, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_text
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -113,7 +115,9 @@ class Dim:
 
 @dataclasses.dataclass(frozen=True)
 class Attr:
-    """An attribute: its name and type. Text (``str``) and ``bytes`` have any length."""
+    """An attribute: its name and type, numpy's or TileDB's name of it. Text (``str``) and ``bytes``
+    have any length; with ``var`` cells have any number of values, else ``values``.
+    """
 
     name: str
     dtype: Any = "float64"
@@ -122,6 +126,7 @@ class Attr:
     filters: Any = _ZSTD
     enumeration: str | None = None
     var: bool = False
+    values: int = 1
 
     def _json(self) -> dict:
         if self.dtype is bytes:
@@ -131,7 +136,7 @@ class Attr:
             values = None if is_text(datatype) or is_bytes(datatype) else 1
         else:
             datatype, values = datatype_of(self.dtype)
-        values = None if self.var else values
+        values = None if self.var else values if self.values == 1 else _whole(self.values, "values a cell")
         fill = _fill(datatype, values) if self.fill is None else _plain(self.fill, datatype)
         if values is None and not isinstance(fill, (list, dict, str)):
             fill = [fill]
@@ -241,27 +246,49 @@ class Schema:
     def from_arrow(
         cls, schema: Any, index: Sequence[str], domains: Mapping[str, tuple] | None = None, **options
     ) -> Schema:
-        """A sparse array for tables of an Arrow schema; ``index`` names the dimensions."""
-        import pyarrow as pa
-
-        schema = pa.schema(schema)
-        dims = [_table_dim(n, _arrow_dtype(schema.field(n)), (domains or {}).get(n)) for n in index]
-        attrs = [
-            Attr(field.name, _arrow_dtype(field), nullable=field.nullable)
-            for field in schema if field.name not in index
+        """A sparse array for tables of an Arrow schema (of whatever has ``__arrow_c_schema__``, or a
+        stream's capsule); ``index`` names the dimensions.
+        """
+        capsule = schema.__arrow_c_schema__() if hasattr(schema, "__arrow_c_schema__") else schema
+        fields = [
+            Attr(name, datatype, nullable, var=values is None, values=values or 1)
+            for name, datatype, values, nullable in _core.arrow_fields(capsule)
         ]
-        return cls(dims, attrs, sparse=True, **options)
+        return cls._table(fields, index, domains, **options)
+
+    @classmethod
+    def _table(
+        cls, fields: Sequence[Attr], index: Sequence[str], domains: Mapping[str, tuple] | None = None, **options
+    ) -> Schema:
+        """A sparse array of these fields, some of which become dimensions."""
+        named = {field.name: field for field in fields}
+        missing = [name for name in index if name not in named]
+        if missing:
+            raise ValueError(f"the table has no columns {missing} to be dimensions; it has {list(named)}")
+        dims = [_table_dim(named[n], (domains or {}).get(n)) for n in index]
+        return cls(dims, [field for field in fields if field.name not in index], sparse=True, **options)
 
     @classmethod
     def from_pandas(cls, frame: Any, index: Sequence[str] | None = None, **options) -> Schema:
         """A sparse array for data frames like this one; its index makes the dimensions."""
-        import pyarrow as pa
-
         if index is None:
             index = [name or "index" for name in frame.index.names]
             frame = frame.reset_index(names=index)
-        schema = pa.Schema.from_pandas(frame, preserve_index=False)
-        return cls.from_arrow(schema, index, **options)
+        table = tabled(frame)
+        if isinstance(table, Mapping):
+            return cls._table(cls._settled(table)[0], index, **options)
+        return cls.from_arrow(table.schema, index, **options)
+
+    @staticmethod
+    def _settled(table: Mapping[str, Any]) -> tuple[list[Attr], dict[str, Any]]:
+        """Columns as the fields that they become, and as what is written to these."""
+        fields, columns = [], {}
+        for name, values in table.items():
+            found, mask = settled(name, values)
+            kind = bytes if found.dtype.kind == "O" and all_bytes(found) else found.dtype
+            fields.append(Attr(name, kind, mask is not None))
+            columns[name] = found if mask is None else np.ma.MaskedArray(found, mask=mask)
+        return fields, columns
 
     # -- what it says ------------------------------------------------------------------------
 
@@ -370,10 +397,15 @@ def default_tiles(shape: Sequence[int], itemsize: int) -> list[int]:
     return tiles
 
 
-def _table_dim(name: str, dtype: Any, domain: tuple | None) -> Dim:
-    if dtype is str:
+def _table_dim(field: Attr, domain: tuple | None) -> Dim:
+    """The dimension that a column becomes: as wide as its type, unless a domain is given."""
+    made = field._json()
+    name, datatype = field.name, made["datatype"]
+    if is_text(datatype):
         return Dim(name, dtype=str)
-    kind = np.dtype(dtype)
+    kind = dtype_of(datatype)
+    if kind.kind == "b" or is_bytes(datatype) or made["cell_val_num"] != 1:
+        raise TypeError(f"column {name!r} ({datatype}) cannot be a dimension")
     if kind.kind == "f":
         return Dim(name, domain or (float(np.finfo(kind).min), float(np.finfo(kind).max)), None, kind)
     if kind.kind in "mM":
@@ -383,20 +415,3 @@ def _table_dim(name: str, dtype: Any, domain: tuple | None) -> Dim:
     tile = min(10_000, info.max // 4)
     low, high = domain or (int(info.min) + 1, int(info.max) - 2 * tile)
     return Dim(name, (low, high), tile, kind)
-
-
-def _arrow_dtype(field: Any) -> Any:
-    import pyarrow as pa
-
-    kind = field.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return str
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return bytes
-    if pa.types.is_date32(kind):
-        return np.dtype("datetime64[D]")
-    return np.dtype(kind.to_pandas_dtype()) if not pa.types.is_timestamp(kind) else np.dtype(
-        f"datetime64[{kind.unit}]"
-    )

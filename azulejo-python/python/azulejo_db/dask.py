@@ -233,7 +233,7 @@ def _write_rows(frame: Any, place: Place) -> list[str]:
     if not len(frame):
         return []
     array = Array(place.uri, "w", ctx=place.ctx)
-    return array._write_table(frame, place.at, uncommitted=True)
+    return array._write_table(array._table(frame), place.at, uncommitted=True)
 
 
 def write_table(

@@ -1,0 +1,324 @@
+"""A group of arrays as xarray's store of variables, as TileDB-CF-Py lays datasets out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.backends.common import (
+    WritableCFDataStore,
+    _decode_variable_name,
+    _encode_variable_name,
+)
+from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder
+from xarray.core import indexing
+
+from . import _context, _replace
+from . import _xarray_checks as _checks
+from ._array import EMPTY_DIMS, Array
+from ._group import Group
+from ._job import Job, is_dask
+from ._metadata import decoded, encoded
+from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
+from ._types import dtype_of, is_bytes, is_text
+from ._xarray_cells import Cells
+
+_ATTR = "__tiledb_attr."
+_DIM = "__tiledb_dim."
+_FIXED = "__tiledb_array_fixed_dimensions."
+_SCALAR = "__scalar"
+_NAME, _UNLIMITED = "__azulejo_name", "__azulejo_unlimited_dims"
+#: What a variable's encoding may say.
+_KNOWN = {
+    "attr_name", "filters", "tiledb_filters", "tiles", "max_shape", "dim_dtype", "preferred_chunks", "_FillValue",
+}
+#: What other engines leave in an encoding.
+_FOREIGN = {
+    "source", "original_shape", "chunksizes", "chunks", "zlib", "complevel", "shuffle", "fletcher32",
+    "contiguous", "szip", "zstd", "bzip2", "blosc", "least_significant_digit", "compressor",
+    "compressors", "serializer", "_FillValue", "char_dim_name", "endian", "shards", "dtype", "coordinates",
+}
+#: Begins the names of members whose variables' names begin with two underscores.
+_PREFIX = "v"
+_TOP = np.iinfo(np.int64).max
+
+
+def _prefixed(metadata: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {k[len(prefix):]: v for k, v in metadata.items() if k.startswith(prefix)}
+
+
+def _typed(datatype: str, raw: bytes) -> Any:
+    """A stored value in its very type, which decides what scaled values become."""
+    if is_text(datatype) or is_bytes(datatype):
+        return decoded(datatype, raw)
+    values = np.frombuffer(raw, dtype=dtype_of(datatype))
+    return values[0] if len(values) == 1 else values.copy()
+
+
+def _keys(metadata: Mapping[str, tuple[str, bytes]]) -> dict[str, Any]:
+    return {key: _typed(*value) for key, value in metadata.items()}
+
+
+def _member(name: str) -> str:
+    return _PREFIX + name if name.startswith("__") else name
+
+
+class AzulejoStore(WritableCFDataStore):
+    """A group as a store of variables."""
+
+    def __init__(self, uri: str, *, at: Any = None, ctx: Any = None, mode: str = "r"):
+        self._uri, self._at, self._ctx, self._mode = uri, at, ctx or _context.shared(), mode
+        self._group: Group | None = None
+        self._append_dim: str | None = None
+        self._region: Mapping[str, slice] = {}
+        #: Where the dataset takes the place of another: the groups that become members with its
+        #: arrays, as (folder, name), and the ending of new folders.
+        self._groups: list[tuple[str, str]] = []
+        self._generation: str | None = None
+
+    @property
+    def group(self) -> Group:
+        """The group, opened when first asked for."""
+        if self._group is None:
+            mode = "r" if self._mode == "r" else "w"
+            self._group = _replace.opened(self._uri, mode, self._at, self._ctx)
+        return self._group
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def _arrays(self) -> dict[str, Array]:
+        group = self.group
+        names = [name for name in group if group.kind(name) == "array"]
+
+        def opened(name: str) -> Array:
+            array = group[name]
+            array.schema, array._key_values()  # looked at now, side by side
+            return array
+
+        scheme, _, _ = self._uri.rpartition("://")
+        if len(names) < 4 or scheme in ("", "file", "mem"):
+            # Threads cost more than they save where nothing is waited for.
+            return {name: opened(name) for name in names}
+        with ThreadPoolExecutor(8) as pool:
+            return dict(zip(names, pool.map(opened, names)))
+
+    def get_attrs(self) -> dict[str, Any]:
+        keys = _keys(self.group._metadata)
+        return {k: v for k, v in keys.items() if not k.startswith(("__tiledb_", "__azulejo_"))}
+
+    def get_encoding(self) -> dict[str, Any]:
+        names = self.group.attrs.get(_UNLIMITED)
+        return {"unlimited_dims": set(names.split(";"))} if names else {}
+
+    def get_dimensions(self) -> dict[str, int]:
+        return self._sizes(self._arrays())
+
+    def _sizes(self, arrays: Mapping[str, Array]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        keys = self.group.attrs
+        for name, array in arrays.items():
+            schema, written = array.schema, None
+            grows = schema._json.get("current_domain") is not None
+            fixed = () if grows else str(keys.get(_FIXED + name, "")).split(";")
+            empty = array._empty_dims()
+            for i, dim in enumerate(schema.axes):
+                low, high = int(dim.low), int(dim.high)
+                if not grows and dim.name not in fixed:
+                    written = written or array.non_empty_domain
+                    high = low - 1 if written is None else int(written[i][1])
+                size = 0 if dim.name in empty else high - low + 1
+                sizes[dim.name] = min(sizes.get(dim.name, size), size)
+        sizes.pop(_SCALAR, None)
+        return sizes
+
+    def load(self) -> tuple[dict[str, xr.Variable], dict[str, Any]]:
+        arrays = self._arrays()
+        sizes = self._sizes(arrays)
+        variables = {}
+        for name, array in arrays.items():
+            if array.schema.sparse:
+                raise ValueError(
+                    f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
+                )
+            keys = _keys(array._key_values())
+            for attr in array.schema.attrs:
+                attribute = attr["name"]
+                label = attribute or name
+                if label.endswith("_") and label[:-1] in array.schema.dim_names:
+                    label = label[:-1]
+                if len(array.schema.attrs) == 1 and keys.get(_NAME):
+                    label = keys[_NAME]
+                variables[_decode_variable_name(label)] = self._variable(array, attr, sizes, keys)
+        return variables, self.get_attrs()
+
+    def _variable(self, array: Array, attr: dict, sizes: dict, keys: Mapping) -> xr.Variable:
+        attribute = attr["name"]
+        dims = [dim for dim in array.schema.dim_names if dim != _SCALAR]
+        shape = tuple(sizes[dim] for dim in dims)
+        attrs = _prefixed(keys, f"{_ATTR}{attribute}.")
+        view = array[attribute] if attribute else array
+        empty = _fill(attr["datatype"], None if attr["cell_val_num"] == "var" else attr["cell_val_num"])
+        text = attr["cell_val_num"] == "var"
+        if "_FillValue" not in attrs and not text and attr["fill_value"] not in (empty, [empty]):
+            if isinstance(attr["fill_value"], (int, float)):
+                attrs["_FillValue"] = view.dtype.type(attr["fill_value"])
+        # Not "filters": that name is Zarr's too, whose writer would take them for its own.
+        encoding: dict[str, Any] = {"tiledb_filters": attr["filters"]["filters"]}
+        if dims:
+            tiles = [min(int(t), max(s, 1)) for t, s in zip(array.chunks, shape)]
+            encoding["preferred_chunks"] = dict(zip(dims, tiles))
+            encoding["tiles"] = tuple(int(t) for t in array.chunks)
+        data = indexing.LazilyIndexedArray(Cells(self._uri, array, attribute, shape, view.dtype))
+        return xr.Variable(dims, data, attrs, encoding, fastpath=True)
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def encode_variable(self, variable: xr.Variable, name: Any = None) -> xr.Variable:
+        variable = EncodedStringCoder(allows_unicode=True).encode(variable, name)
+        variable = CharacterArrayCoder().encode(variable, name)
+        if variable.dtype.kind == "U":
+            variable = variable.astype(object)
+        if variable.dtype.kind not in "biufmMSOT":
+            raise TypeError(f"no attribute holds values of type {variable.dtype}")
+        return variable
+
+    def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
+        job = writer if isinstance(writer, Job) else Job(self._ctx)
+        variables, attributes = self.encode(variables, attributes)
+        there = self._ctx.core.object_type(self._uri)
+        if there is None:
+            make_group(self._uri, self._ctx, job)
+        elif self._mode == "w-":
+            raise FileExistsError(self._uri)
+        arrays = {} if self._mode == "w" else self._arrays()
+        checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
+        changes = {} if self._mode == "r+" and there else dict(attributes)
+        if unlimited_dims:
+            changes[_UNLIMITED] = ";".join(sorted(unlimited_dims))
+        created: list[tuple[str, bool, str]] = []
+        for name, variable in variables.items():
+            given = name in check_encoding_set
+            unknown = set(variable.encoding) - _KNOWN - (set() if given else _FOREIGN)
+            if unknown and given:
+                raise ValueError(f"unexpected encoding parameters {sorted(unknown)} of {name!r}")
+            checks.variable(_encode_variable_name(name), variable, self._mode, given)
+        for name, variable in variables.items():
+            name = _encode_variable_name(name)
+            member = _member(name)
+            if member not in arrays:
+                created.append((_replace.folder(member, self._generation), True, member))
+            self._write(arrays.get(member), name, member, variable, checks, job)
+
+        def register() -> None:
+            # The last step: what is no member of the group is no part of the dataset.
+            if self._mode == "w":
+                members = [(path, name) for path, _, name in created]
+                _replace.swap(
+                    self._ctx, self._uri, members + self._groups, changes, self._generation, job
+                )
+                self._group = None
+                return
+            if created:
+                self._ctx.core.edit_group(self._uri, created, [])
+                names = [name for _, _, name in created]
+                job.undo(partial(self._ctx.core.edit_group, self._uri, [], names))
+            self._group = None
+            if changes:
+                self.group.attrs.update(changes)
+
+        job.after(register)
+        if job is not writer:
+            job.finish()
+
+    def _write(self, array, name: str, member: str, variable: xr.Variable, checks, job: Job) -> None:
+        dims = list(variable.dims)
+        new = array is None
+        if new:
+            array = self._create(name, member, variable, job)
+        elif not checks.is_written(variable, self._mode):
+            return
+        low = [checks.start(dim) if not new else 0 for dim in dims] or [0]
+        data = variable.data if dims else np.asarray(variable.data).reshape(1)
+        grown = None
+        if not new and self._append_dim in dims:
+            axis = dims.index(self._append_dim)
+            shape = [max(s, 1) for s in self._shape(array)]
+            shape[axis] = low[axis] + variable.shape[axis]
+            grown = [(0, s - 1) for s in shape]
+        attribute = array.schema.attr_names[0]
+        if 0 not in np.shape(data):
+            job.write(array.uri, low, {attribute: data if is_dask(data) else np.asarray(data)}, grown)
+
+    @staticmethod
+    def _shape(array: Array) -> list[int]:
+        empty = array._empty_dims()
+        return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
+
+    def _create(self, name: str, member: str, variable: xr.Variable, job: Job) -> Array:
+        encoding = variable.encoding
+        dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
+        attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
+        attrs = dict(variable.attrs)
+        dtype, nullable = variable.dtype, False
+        if dtype.kind == "O":
+            cells = np.asarray(variable.data).reshape(-1)
+            nullable = any(v is None for v in cells)
+            first = next((v for v in cells if v is not None), "")
+            dtype = bytes if isinstance(first, bytes) else str
+        tiles = encoding.get("tiles")
+        if tiles is None or len(tiles) != len(dims):
+            chunks = getattr(variable.data, "chunks", None)
+            tiles = [max(c) or 1 for c in chunks] if chunks else default_tiles(
+                shape, np.dtype(dtype).itemsize or 8 if dtype not in (str, bytes) else 8
+            )
+        fill = attrs.get("_FillValue") if dtype not in (str, bytes) and dtype.kind != "S" else None
+        filters = encoding.get("filters") or encoding.get("tiledb_filters") or list(_ZSTD)
+        made = [
+            Dim(d, (0, 0), 1) if d == _SCALAR else Dim(d, (0, int(_TOP - 2 * t)), int(t))
+            for d, t in zip(dims, tiles)
+        ]
+        kind = dtype if dtype in (str, bytes) else np.dtype(dtype)
+        if kind not in (str, bytes) and kind.kind == "S" and kind.itemsize > 1:
+            kind = bytes
+        schema = Schema(
+            made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
+            current_domain=[(0, max(s, 1) - 1) for s in shape],
+        )
+        uri = self._uri.rstrip("/") + "/" + _replace.folder(member, self._generation)
+        if self._ctx.core.object_type(uri) is not None:
+            # No member of the group: a job that was never finished has left it.
+            self._ctx.core.delete(uri, True)
+        self._ctx.core.create(uri, schema.to_json(), None)
+        job.undo(partial(self._ctx.core.delete, uri, True))
+        keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
+        if member != name:
+            keys[_NAME] = name
+        if 0 in shape:
+            keys[EMPTY_DIMS] = ";".join(d for d, s in zip(dims, shape) if s == 0)
+        changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
+        if changes:
+            self._ctx.core.change_metadata(uri, False, changes)
+        return Array(uri, "w", ctx=self._ctx)
+
+    def close(self) -> None:
+        pass
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
+        return ";".join(str(v) for v in value)
+    return value
+
+
+def make_group(path: str, ctx: Any, job: Job) -> None:
+    """Makes a group, which goes again if the job fails."""
+    ctx.core.create_group(path)
+    job.undo(partial(_replace.drop_group, ctx, path))

