@@ -71,6 +71,37 @@ pub enum CliError {
     BrokenPipe,
 }
 
+/// Why a file or a store of another format cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileError(pub String);
+
+impl FileError {
+    /// An error of these words.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// With what it is about before it.
+    pub fn of(self, what: impl std::fmt::Display) -> Self {
+        Self(format!("{what}: {}", self.0))
+    }
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        Self(match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the file is cut off".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+}
+
+impl From<FileError> for CliError {
+    fn from(error: FileError) -> Self {
+        Self::Format(error.0)
+    }
+}
+
 impl CliError {
     /// A [`CliError::Usage`] in one call.
     pub fn usage(message: impl Into<String>) -> Self {

@@ -10,6 +10,7 @@ mod codec;
 mod directory;
 mod georeference;
 mod image;
+pub mod keys;
 mod writer;
 
 pub use chunks::{Chunks, Region};
@@ -18,35 +19,11 @@ pub use georeference::Georeference;
 pub use image::Image;
 pub use writer::{Layout, TagValue, Writer};
 
+use crate::error::FileError;
 use std::path::Path;
 
-/// Why a file cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TiffError(pub String);
-
-impl TiffError {
-    /// An error of these words.
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-
-    /// With what it is about before it.
-    pub fn of(self, what: impl std::fmt::Display) -> Self {
-        Self(format!("{what}: {}", self.0))
-    }
-}
-
-impl From<std::io::Error> for TiffError {
-    fn from(error: std::io::Error) -> Self {
-        Self(match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "the file is cut off".to_owned(),
-            _ => error.to_string(),
-        })
-    }
-}
-
 /// The result of reading a file.
-pub type Result<T, E = TiffError> = std::result::Result<T, E>;
+pub type Result<T, E = FileError> = std::result::Result<T, E>;
 
 /// Whether a file's name says that it is a TIFF.
 pub fn is_tiff(file: &Path) -> bool {
@@ -113,7 +90,7 @@ mod tests {
             columns: (0, image.width.min(1 << 10)),
         };
         if region.cells() > 1 << 22 {
-            return Err(TiffError::new("it is too large for this test"));
+            return Err(FileError::new("it is too large for this test"));
         }
         let fill = vec![0; image.sample.datatype().size()];
         Ok(chunks.read(region, &fill, 2)?.unwrap_or_default())

@@ -39,7 +39,17 @@ pub mod text_file;
 pub mod zarr;
 
 use crate::error::CliError;
+use azulejo::write::WriteOptions;
 use std::fmt;
+
+/// Options of a write at a moment, or now.
+pub fn options_at(at: Option<u64>) -> WriteOptions {
+    let options = WriteOptions::new();
+    match at {
+        Some(at) => options.timestamp(at),
+        None => options,
+    }
+}
 
 /// What the first look is to find out.
 #[derive(Debug, Clone, Default)]

@@ -16,21 +16,7 @@ pub use node::{Group, Node, is_store, open};
 pub use places::Boxes;
 pub use store::{Cells, ChunkStore, FilledBox};
 
-/// Why a store cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ZarrError(pub String);
-
-impl ZarrError {
-    /// An error of these words.
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-
-    /// With what it is about before it.
-    pub fn of(self, what: impl std::fmt::Display) -> Self {
-        Self(format!("{what}: {}", self.0))
-    }
-}
+use crate::error::FileError;
 
 /// The result of reading a store.
-pub type Result<T, E = ZarrError> = std::result::Result<T, E>;
+pub type Result<T, E = FileError> = std::result::Result<T, E>;

@@ -3,6 +3,7 @@
 use crate::error::raised;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use azulejo::Error;
 use azulejo::arrow::ArrowFields;
 use azulejo::arrow::arrow_schema::Schema;
 use azulejo::format::{ArraySchema, CellValNum};
@@ -30,7 +31,10 @@ pub fn arrow_fields(py: Python<'_>, capsule: &Bound<'_, PyCapsule>) -> PyResult<
     let new = ArraySchema::sparse()
         .dimension(NO_COLUMN, 0i64..=0, 1)
         .arrow_fields(&schema)
-        .and_then(|builder| builder.build().map_err(Into::into))
+        .and_then(|builder| {
+            let built = builder.build();
+            built.map_err(|error| Error::SchemaMismatch(error.to_string()))
+        })
         .map_err(|error| raised(py, &error))?;
     let field = |attribute: azulejo::format::schema::Attribute| {
         let values = match attribute.cell_val_num {

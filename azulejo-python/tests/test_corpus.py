@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import azulejo_db as az
-from azulejo_db._array import _query
+from azulejo_db._query import request
 from azulejo_db._cells import column_to_numpy
 from azulejo_db._types import is_text
 
@@ -73,7 +73,7 @@ def columns_of(array, expected):
             for (low, high), dim in zip(expected["read_box"], schema.axes)
         ]
     order = "unordered" if schema.sparse else "row"
-    cells, found = array.core.read(_query(names, ranges=ranges, order=order)).read_all()
+    cells, found = array.core.read(request(names, ranges=ranges, order=order)).read_all()
     return {name: [cell(v) for v in _items(found[name], cells)] for name in names}
 
 

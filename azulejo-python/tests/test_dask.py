@@ -86,7 +86,7 @@ def frame():
     })
 
 
-def test_tables(frame, tmp_path):
+def test_tables(frame, tmp_path, monkeypatch):
     dd = pytest.importorskip("dask.dataframe")
     array = azd.write_table(tmp_path / "t", dd.from_pandas(frame, npartitions=5), index=["id"])
     assert len(array.fragments) == 5
@@ -97,6 +97,13 @@ def test_tables(frame, tmp_path):
     assert rows.equals(expected.astype(rows.dtypes.to_dict()))
     some = azd.read_table(tmp_path / "t", az.col("x") > 0.5, ["id", "x"]).compute()
     assert sorted(some["id"]) == sorted(expected[expected["x"] > 0.5]["id"])
+    asked, query = set(), az.Array.query
+    monkeypatch.setattr(az.Array, "query", lambda self, *of, **how: asked.add(tuple(of[1])) or query(self, *of, **how))
+    lazy = azd.read_table(array)
+    asked.clear()
+    assert lazy["x"].max().compute(scheduler="sync") == frame["x"].max()
+    assert asked == {("x",)}, "columns that nobody uses are not read"
+    monkeypatch.undo()
     sums = azd.read_table(array).groupby("name")["x"].sum().compute().sort_index()
     np.testing.assert_allclose(sums, expected.groupby("name")["x"].sum())
     azd.write_table(array, dd.from_pandas(frame.assign(id=frame["id"] + 20_000), npartitions=2), mode="a")

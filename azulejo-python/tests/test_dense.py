@@ -156,3 +156,42 @@ def test_modes_of_write(tmp_path):
     az.write(tmp_path / "a", np.ones(2), mode="w")
     array = az.write(tmp_path / "a", np.full(2, 5.0), mode="a")
     assert array[...].tolist() == [1, 1, 5, 5]
+
+
+def test_writes_one_after_another_open_nothing_anew(tmp_path, monkeypatch):
+    array = az.write(tmp_path / "a", np.zeros((4, 5)), dims=("y", "x"), name="v")
+    opened = []
+    context = array._ctx.core
+    monkeypatch.setattr(type(array._ctx), "core", property(lambda self: Noted(context, opened)))
+    for i in range(4):
+        array[i, 1:3] = i + 1
+    assert opened == []
+    assert array[:, 1].tolist() == [1, 2, 3, 4] and opened == [array.uri]
+    # What others have changed meanwhile is looked at once a write does not fit.
+    array[0, 0] = 7
+    other = az.open(array.uri, "w")
+    other.append(np.full((1, 5), 9.0))
+    array[4, 0] = 8
+    assert array.shape == (5, 5) and array[:, 0].tolist() == [7, 0, 0, 0, 8]
+    array[0, 0] = 1
+    array.evolve(add=[az.Attr("w", "int32", fill=3)])
+    with pytest.raises(TypeError):
+        array[0, 0] = 2
+    array[0, :2] = {"v": [5.0, 6.0], "w": [1, 2]}
+    assert array["w"][0].tolist() == [1, 2, 3, 3, 3]
+    array.close()
+    with pytest.raises(ValueError, match="closed"):
+        array[0, :2] = {"v": [5.0, 6.0], "w": [1, 2]}
+
+
+class Noted:
+    """A context that notes what it opens."""
+
+    def __init__(self, context, opened):
+        self._context, self._opened = context, opened
+
+    def __getattr__(self, name):
+        if name == "open":
+            self._opened.append(None)
+            return lambda uri, *time: self._opened.__setitem__(-1, uri) or self._context.open(uri, *time)
+        return getattr(self._context, name)

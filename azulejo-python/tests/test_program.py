@@ -24,7 +24,8 @@ pytestmark = pytest.mark.skipif(_program() is None, reason="no program azulejo i
 
 
 def azulejo(*words):
-    subprocess.run([_program(), *map(str, words)], check=True, capture_output=True)
+    """Runs the program; what it has to say."""
+    return subprocess.run([_program(), *map(str, words)], check=True, capture_output=True, text=True).stderr
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,11 @@ def test_what_python_has_written_is_exported(tmp_path):
     found = rioxarray.open_rasterio(tmp_path / "part.tif")
     np.testing.assert_allclose(found.x, image.x[40:90], rtol=0, atol=1e-9)
     np.testing.assert_array_equal(found.values, image.values[:, 10:100, 40:90])
+    # A system that has no code cannot be named, which is said.
+    own = image.rio.write_crs("+proj=lcc +lat_1=47 +lat_2=49 +lat_0=48 +lon_0=11 +ellps=GRS80 +units=m")
+    own.to_dataset(name="image").azulejo.to(tmp_path / "own")
+    assert "no EPSG code" in azulejo("export", tmp_path / "own", tmp_path / "own.tif")
+    assert "EPSG" not in azulejo("export", tmp_path / "part", tmp_path / "again.tif")
     # Rows and columns alone.
     image.isel(band=0, drop=True).to_dataset(name="flat").azulejo.to(tmp_path / "flat")
     azulejo("export", tmp_path / "flat", tmp_path / "flat.tif")

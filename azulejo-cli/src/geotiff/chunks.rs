@@ -2,7 +2,8 @@
 
 use super::codec::decode;
 use super::directory::bytes;
-use super::{Image, Result, TiffError};
+use super::{Image, Result};
+use crate::error::FileError;
 use rayon::prelude::*;
 use std::fs::File;
 use std::path::Path;
@@ -56,7 +57,7 @@ impl<'a> Chunks<'a> {
         if needs > u128::from(budget / 3) {
             let needs = u64::try_from(needs)
                 .map_or("more than can be counted".to_owned(), crate::size::text);
-            return Err(TiffError::new(format!(
+            return Err(FileError::new(format!(
                 "a chunk holds {needs}, which the memory budget has no room for: see --memory"
             )));
         }
@@ -75,7 +76,7 @@ impl<'a> Chunks<'a> {
     pub fn read(&mut self, region: Region, fill: &[u8], threads: usize) -> Result<Option<Vec<u8>>> {
         let mut out: Option<Vec<u8>> = None;
         let cells =
-            usize::try_from(region.cells()).map_err(|_| TiffError::new("it is too large"))?;
+            usize::try_from(region.cells()).map_err(|_| FileError::new("it is too large"))?;
         let each = self.image.chunk_bytes().max(1);
         let fits = u128::from(self.budget) / (3 * each);
         let at_once = usize::try_from(fits)
@@ -151,7 +152,7 @@ impl<'a> Chunks<'a> {
         }
         let most = u64::try_from(2 * self.image.chunk_bytes()).unwrap_or(u64::MAX);
         if length > most.saturating_add(OVERHEAD) {
-            return Err(TiffError::new("it is longer than what it can hold"));
+            return Err(FileError::new("it is longer than what it can hold"));
         }
         bytes(&mut self.file, self.length, offset, length).map(Some)
     }

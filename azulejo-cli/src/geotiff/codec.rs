@@ -1,8 +1,9 @@
 //! A chunk's stored bytes as cells: decompressed, summed up, in this machine's order, unpacked.
 
+use super::Result;
 use super::directory::ByteOrder;
 use super::image::{Compression, Image, Predictor, Sample};
-use super::{Result, TiffError};
+use crate::error::FileError;
 use crate::import::npy_file::half;
 use std::io::Read;
 
@@ -77,7 +78,7 @@ fn decompress(compression: Compression, mut stored: Vec<u8>, need: usize) -> Res
     };
     match out.len() == need {
         true => Ok(out),
-        false => Err(TiffError::new(format!(
+        false => Err(FileError::new(format!(
             "it holds {} bytes instead of {need}",
             out.len()
         ))),
@@ -98,7 +99,7 @@ fn zstd(bytes: &[u8], need: usize) -> Result<Vec<u8>> {
 
 #[cfg(not(feature = "c-codecs"))]
 fn zstd(_: &[u8], _: usize) -> Result<Vec<u8>> {
-    Err(TiffError::new(
+    Err(FileError::new(
         "this program was built without the codecs in C and reads no Zstandard in TIFF",
     ))
 }
@@ -116,7 +117,7 @@ fn lzw(bytes: &[u8], need: usize) -> Result<Vec<u8>> {
         match done.status {
             Ok(LzwStatus::Ok) => {}
             Ok(LzwStatus::Done | LzwStatus::NoProgress) => break,
-            Err(error) => return Err(TiffError::new(error.to_string())),
+            Err(error) => return Err(FileError::new(error.to_string())),
         }
     }
     out.truncate(to);

@@ -1,6 +1,7 @@
 //! The directory of a file: what is said of the image, by numbered tags.
 
-use super::{Result, TiffError};
+use super::Result;
+use crate::error::FileError;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -144,7 +145,7 @@ impl Directory {
         let mut seen = HashSet::new();
         while next != 0 {
             if !seen.insert(next) || seen.len() > MOST_IMAGES {
-                return Err(TiffError::new("its images are linked in a circle"));
+                return Err(FileError::new("its images are linked in a circle"));
             }
             let wanted = found.is_none();
             let (directory, after) = read(file, order, big, length, next, wanted)?;
@@ -158,7 +159,7 @@ impl Directory {
         }
         match found {
             Some(directory) => Ok((directory, more)),
-            None => Err(TiffError::new("there is no image in it")),
+            None => Err(FileError::new("there is no image in it")),
         }
     }
 
@@ -191,12 +192,12 @@ impl Directory {
     /// A tag's whole number, which must be there.
     pub fn required(&self, number: u16) -> Result<u64> {
         let found = self.number(number)?;
-        found.ok_or_else(|| TiffError::new(format!("tag {number} is missing")))
+        found.ok_or_else(|| FileError::new(format!("tag {number} is missing")))
     }
 }
 
-fn bad(number: u16) -> TiffError {
-    TiffError::new(format!("tag {number} has no such values as it should"))
+fn bad(number: u16) -> FileError {
+    FileError::new(format!("tag {number} has no such values as it should"))
 }
 
 /// The order of bytes, whether places have eight of them, and the first directory's place.
@@ -213,17 +214,17 @@ fn header(file: &mut File) -> Result<(ByteOrder, bool, u64)> {
     let order = match bytes.get(..2) {
         Some(b"II") => ByteOrder::Little,
         Some(b"MM") => ByteOrder::Big,
-        _ => return Err(TiffError::new("it is no TIFF")),
+        _ => return Err(FileError::new("it is no TIFF")),
     };
     let number = |from: usize, size: usize| {
         let part = bytes.get(from..from + size).filter(|_| from + size <= have);
         part.map(|part| order.number(part))
-            .ok_or_else(|| TiffError::new("the file is cut off"))
+            .ok_or_else(|| FileError::new("the file is cut off"))
     };
     match number(2, 2)? {
         42 => Ok((order, false, number(4, 4)?)),
         43 if number(4, 2)? == 8 && number(6, 2)? == 0 => Ok((order, true, number(8, 8)?)),
-        _ => Err(TiffError::new("it is no TIFF, or of an unknown version")),
+        _ => Err(FileError::new("it is no TIFF, or of an unknown version")),
     }
 }
 
@@ -240,7 +241,7 @@ fn read(
     let (count_size, entry_size, place_size) = if big { (8, 20, 8) } else { (2, 12, 4) };
     let count = order.number(&bytes(file, length, place, count_size)?);
     if count > MOST_TAGS {
-        return Err(TiffError::new(format!("{count} tags are too many")));
+        return Err(FileError::new(format!("{count} tags are too many")));
     }
     let at = place + count_size;
     let all = bytes(file, length, at, count * entry_size + place_size)?;
@@ -256,7 +257,7 @@ fn read(
         };
         let size = order.number(amount).checked_mul(size);
         let Some(size) = size.filter(|size| *size <= LONGEST) else {
-            return Err(TiffError::new(format!("tag {number} is too long")));
+            return Err(FileError::new(format!("tag {number} is too long")));
         };
         let bytes = match value.get(..usize::try_from(size).unwrap_or(usize::MAX)) {
             Some(inline) => inline.to_vec(),
@@ -311,9 +312,9 @@ fn is_known(number: u16, wanted: bool) -> bool {
 /// Bytes of a file, all of which are there.
 pub fn bytes(file: &mut File, length: u64, place: u64, size: u64) -> Result<Vec<u8>> {
     if place.checked_add(size).is_none_or(|end| end > length) {
-        return Err(TiffError::new("the file is cut off"));
+        return Err(FileError::new("the file is cut off"));
     }
-    let size = usize::try_from(size).map_err(|_| TiffError::new("it is too long"))?;
+    let size = usize::try_from(size).map_err(|_| FileError::new("it is too long"))?;
     let mut bytes = vec![0; size];
     file.seek(SeekFrom::Start(place))?;
     file.read_exact(&mut bytes)?;

@@ -1,7 +1,8 @@
 //! Where a raster lies on the earth: GDAL's six numbers, and the code of its coordinate system.
 
 use super::directory::{Directory, Tag, tag};
-use super::{Result, TagValue, TiffError};
+use super::{Result, TagValue};
+use crate::error::FileError;
 use std::collections::BTreeMap;
 
 /// GeoTIFF's key for whether cells are areas or points.
@@ -36,7 +37,7 @@ impl Georeference {
         let reals = |number| -> Result<Vec<f64>> {
             let found = directory.get(number).map(|found| {
                 let reals = found.reals();
-                reals.ok_or_else(|| TiffError::new(format!("tag {number} holds no reals")))
+                reals.ok_or_else(|| FileError::new(format!("tag {number} holds no reals")))
             });
             Ok(found.transpose()?.unwrap_or_default())
         };
@@ -47,7 +48,7 @@ impl Georeference {
             .into_iter()
             .map(u16::try_from)
             .collect::<Result<Vec<_>, _>>();
-        let keys = keys.map_err(|_| TiffError::new("its keys are no numbers of two bytes"))?;
+        let keys = keys.map_err(|_| FileError::new("its keys are no numbers of two bytes"))?;
         let ascii = directory.get(tag::GEO_ASCII_PARAMS).and_then(Tag::text);
         let mut found = Self {
             keys,

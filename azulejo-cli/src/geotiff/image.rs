@@ -1,7 +1,8 @@
 //! What an image is: its size, its samples, and how they lie in the file.
 
+use super::Result;
 use super::directory::{ByteOrder, Directory, tag};
-use super::{Result, TiffError};
+use crate::error::FileError;
 use azulejo::format::Datatype;
 
 /// Rows and columns of a raster are fewer.
@@ -89,7 +90,7 @@ impl Compression {
             50002 => "JPEG XL",
             _ => "an unknown one",
         };
-        Err(TiffError::new(format!(
+        Err(FileError::new(format!(
             "its compression is {name} ({number}), which is not supported; `gdal_translate -co COMPRESS=ZSTD` makes a file that is"
         )))
     }
@@ -138,14 +139,14 @@ impl Image {
     pub fn new(directory: &Directory) -> Result<Self> {
         let side = |number| match directory.required(number)? {
             size @ 1..MOST_SIDE => Ok(size),
-            size => Err(TiffError::new(format!(
+            size => Err(FileError::new(format!(
                 "{size} is no number of rows or columns"
             ))),
         };
         let (width, height) = (side(tag::IMAGE_WIDTH)?, side(tag::IMAGE_LENGTH)?);
         let bands = directory.number(tag::SAMPLES_PER_PIXEL)?.unwrap_or(1);
         if bands == 0 || bands > MOST_BANDS {
-            return Err(TiffError::new(format!("{bands} is no number of bands")));
+            return Err(FileError::new(format!("{bands} is no number of bands")));
         }
         let bits = alike(directory, tag::BITS_PER_SAMPLE)?.unwrap_or(1);
         let format = alike(directory, tag::SAMPLE_FORMAT)?.unwrap_or(1);
@@ -157,7 +158,7 @@ impl Image {
                 5 | 6 => "complex numbers",
                 _ => "numbers of an unknown kind",
             };
-            TiffError::new(format!(
+            FileError::new(format!(
                 "its samples are {kind} of {bits} bits, which is not supported"
             ))
         })?;
@@ -167,7 +168,7 @@ impl Image {
             2 if matches!(sample.bits(), 8 | 16 | 32 | 64) => Predictor::Horizontal,
             3 if matches!(sample, Sample::Float(_)) => Predictor::Float,
             other => {
-                return Err(TiffError::new(format!(
+                return Err(FileError::new(format!(
                     "predictor {other} is not supported with samples of {bits} bits"
                 )));
             }
@@ -178,12 +179,12 @@ impl Image {
             Compression::None | Compression::PackBits => Predictor::None,
         };
         if directory.number(tag::FILL_ORDER)?.unwrap_or(1) != 1 && sample.bits() % 8 != 0 {
-            return Err(TiffError::new(
+            return Err(FileError::new(
                 "its bits stand in reverse, which is not supported",
             ));
         }
         if directory.number(tag::PHOTOMETRIC)? == Some(6) {
-            return Err(TiffError::new(
+            return Err(FileError::new(
                 "its colours are YCbCr, which is not supported",
             ));
         }
@@ -199,7 +200,7 @@ impl Image {
         };
         let all = |number| {
             let found = directory.numbers(number)?;
-            found.ok_or_else(|| TiffError::new(format!("tag {number} is missing")))
+            found.ok_or_else(|| FileError::new(format!("tag {number} is missing")))
         };
         let (offsets, counts) = (all(offsets)?, all(counts)?);
         let mut image = Self {
@@ -220,7 +221,7 @@ impl Image {
         // Sides are below 2^30, and bands below 2^17.
         let expected = u128::from(down * across) * u128::from(planes);
         if offsets.len() as u128 != expected || counts.len() as u128 != expected {
-            return Err(TiffError::new(format!(
+            return Err(FileError::new(format!(
                 "it has {} and {} places of {expected} chunks",
                 offsets.len(),
                 counts.len()
@@ -300,7 +301,7 @@ fn alike(directory: &Directory, number: u16) -> Result<Option<u64>> {
     let first = numbers.first().copied();
     match numbers.iter().all(|n| Some(*n) == first) {
         true => Ok(first),
-        false => Err(TiffError::new(
+        false => Err(FileError::new(
             "its bands are of different types, which is not supported",
         )),
     }

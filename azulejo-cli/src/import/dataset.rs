@@ -2,6 +2,7 @@
 //! out a dataset in Python, so that xarray sees the same through either. A group becomes a group
 //! whose members are its variables.
 
+use super::options_at;
 use crate::error::Result;
 use crate::session::Session;
 use arrow_buffer::Buffer;
@@ -177,11 +178,7 @@ impl Variable {
 
 /// How boxes of a variable are written.
 pub fn write_options(at: Option<u64>) -> WriteOptions {
-    let options = WriteOptions::new().layout(WriteLayout::Row);
-    match at {
-        Some(at) => options.timestamp(at),
-        None => options,
-    }
+    options_at(at).layout(WriteLayout::Row)
 }
 
 /// Bytes for the cells of a box.

@@ -1,10 +1,10 @@
 //! Labels of dimensions: a file of values for each coordinate of a dense array's dimension.
 
-use super::Look;
 use super::input::Input;
 use super::npy_file;
 use super::source::Source;
 use super::target::Target;
+use super::{Look, options_at};
 use crate::args::ImportArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
@@ -14,7 +14,7 @@ use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::range::compare;
 use azulejo::format::schema::{ArraySchema, DataOrder, NewArray};
 use azulejo::format::{CellValNum, Datatype, NdRectangle};
-use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::write::WriteLayout;
 use std::cmp::Ordering;
 
 /// A label and its values.
@@ -110,12 +110,8 @@ impl LabelFile {
         let range = range.ok_or_else(|| CliError::Format("a dimension went away".into()))?;
         let mut values = self.values.clone();
         values.column_type.name = reference.attribute.as_str().into();
-        let options = match at {
-            Some(at) => WriteOptions::new().timestamp(at),
-            None => WriteOptions::new(),
-        };
         let label = array.open_label(&self.name)?;
-        let mut writer = label.writer(options.layout(WriteLayout::Row))?;
+        let mut writer = label.writer(options_at(at).layout(WriteLayout::Row))?;
         let set = ColumnSet::of([values])?;
         writer.write_box(
             &NdRectangle {

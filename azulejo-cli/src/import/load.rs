@@ -9,6 +9,7 @@
 use super::batch::Batch;
 use super::duplicates::{self, LeftOut};
 use super::grid::Grid;
+use super::options_at;
 use super::plan::{Plan, Shape};
 use super::slab::{Gaps, Slab};
 use super::source::Source;
@@ -57,10 +58,7 @@ impl Loader<'_> {
     /// Writes all cells. The names of the fragments written so far are in `written`, whether it
     /// succeeds or not.
     pub fn load(&self, array: &Array, plan: &Plan, written: &mut Vec<String>) -> Result<Loaded> {
-        let options = match self.at {
-            Some(at) => WriteOptions::new().timestamp(at),
-            None => WriteOptions::new(),
-        };
+        let options = options_at(self.at);
         if plan.rows == 0 {
             return Ok(Loaded::default());
         }

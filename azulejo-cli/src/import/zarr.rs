@@ -6,10 +6,10 @@ use super::dataset::{
     fixed_column, member_name,
 };
 use super::filters;
-use crate::error::{CliError, Result};
+use crate::error::{CliError, FileError, Result};
 use crate::interrupt;
 use crate::session::Session;
-use crate::zarr::{ArrayMetadata, Boxes, Cells, ChunkStore, FilledBox, Group, Node, ZarrError};
+use crate::zarr::{ArrayMetadata, Boxes, Cells, ChunkStore, FilledBox, Group, Node};
 use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, Dimension};
@@ -36,12 +36,6 @@ fn of(folder: &Path, error: CliError) -> CliError {
     match error {
         CliError::Engine(e) => CliError::Format(format!("{}: {e}", folder.display())),
         other => other,
-    }
-}
-
-impl From<ZarrError> for CliError {
-    fn from(error: ZarrError) -> Self {
-        Self::Format(error.0)
     }
 }
 
@@ -282,7 +276,7 @@ impl CellSource for StoreCells {
             let missing = u128::from(chunks.saturating_sub(there));
             let bytes = missing * u128::from(self.source.chunk_cells()) * 8;
             match bytes > u128::from(MOST_FILL) {
-                true => Err(ZarrError::new(format!(
+                true => Err(FileError::new(format!(
                     "{missing} of its {chunks} chunks are not there, and would have to be written"
                 ))),
                 false => Ok(()),

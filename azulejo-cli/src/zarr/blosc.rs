@@ -1,7 +1,8 @@
 //! Frames of Blosc, version 1: blocks, each compressed in one or several streams and shuffled.
 
+use super::Result;
 use super::codec::{lz4, unshuffled, zlib, zstd};
-use super::{Result, ZarrError};
+use crate::error::FileError;
 
 /// Bytes before the places of the blocks.
 const HEADER: usize = 16;
@@ -12,8 +13,8 @@ const LEAST_STREAM: usize = 128;
 /// Distances of the codec `blosclz` beyond which it counts with two bytes.
 const FAR: usize = 8191;
 
-fn short() -> ZarrError {
-    ZarrError::new("it ends early")
+fn short() -> FileError {
+    FileError::new("it ends early")
 }
 
 fn number(bytes: &[u8], at: usize) -> Result<usize> {
@@ -28,14 +29,14 @@ pub fn decode(bytes: &[u8], most: usize) -> Result<Vec<u8>> {
         return Err(short());
     };
     if version == 0 || version > 2 {
-        return Err(ZarrError::new(format!(
+        return Err(FileError::new(format!(
             "frames of version {version} are not supported"
         )));
     }
     let (size, length) = (usize::from(size).max(1), number(bytes, 4)?);
     let block = number(bytes, 8)?;
     if length > most {
-        return Err(ZarrError::new("it holds more than a chunk"));
+        return Err(FileError::new("it holds more than a chunk"));
     }
     if length == 0 {
         return Ok(Vec::new());
@@ -45,7 +46,7 @@ pub fn decode(bytes: &[u8], most: usize) -> Result<Vec<u8>> {
         return raw.map(<[u8]>::to_vec).ok_or_else(short);
     }
     if block == 0 {
-        return Err(ZarrError::new("its blocks have no bytes"));
+        return Err(FileError::new("its blocks have no bytes"));
     }
     // Room for it only once there is a place for each block.
     let blocks = length.div_ceil(block);
@@ -70,7 +71,7 @@ pub fn decode(bytes: &[u8], most: usize) -> Result<Vec<u8>> {
             from = end;
         }
         if data.len() != own {
-            return Err(ZarrError::new(
+            return Err(FileError::new(
                 "a block has not the length that it should have",
             ));
         }
@@ -96,18 +97,18 @@ fn decode_stream(codec: u8, stream: &[u8], length: usize, out: &mut Vec<u8>) -> 
         2 => {
             let stated = snap::raw::decompress_len(stream);
             if stated != Ok(length) {
-                return Err(ZarrError::new("a stream of Snappy has another length"));
+                return Err(FileError::new("a stream of Snappy has another length"));
             }
             let mut decoder = snap::raw::Decoder::new();
             let data = decoder.decompress_vec(stream);
-            data.map_err(|e| ZarrError::new(e.to_string()))?
+            data.map_err(|e| FileError::new(e.to_string()))?
         }
         3 => zlib(stream, length)?,
         4 => zstd(stream, length)?,
-        other => return Err(ZarrError::new(format!("its codec {other} is not known"))),
+        other => return Err(FileError::new(format!("its codec {other} is not known"))),
     };
     if data.len() != length {
-        return Err(ZarrError::new(
+        return Err(FileError::new(
             "a stream has not the length that it should have",
         ));
     }
@@ -172,9 +173,9 @@ fn blosclz(stream: &[u8], length: usize) -> Result<Vec<u8>> {
                 distance += usize::from(low);
             }
             let from = out.len().checked_sub(distance + 1);
-            let from = from.ok_or_else(|| ZarrError::new("a match begins before the data"))?;
+            let from = from.ok_or_else(|| FileError::new("a match begins before the data"))?;
             if run + 3 > length.saturating_sub(out.len()) {
-                return Err(ZarrError::new("a stream holds more than it should"));
+                return Err(FileError::new("a stream holds more than it should"));
             }
             for at in from..from + run + 3 {
                 let byte = out.get(at).copied().ok_or_else(short)?;
@@ -182,7 +183,7 @@ fn blosclz(stream: &[u8], length: usize) -> Result<Vec<u8>> {
             }
         }
         if out.len() > length {
-            return Err(ZarrError::new("a stream holds more than it should"));
+            return Err(FileError::new("a stream holds more than it should"));
         }
         match input.next() {
             Some(next) => control = usize::from(*next),

@@ -1,8 +1,9 @@
 //! Codecs between bytes: how a chunk's bytes are compressed, checked and shuffled.
 
+use super::Result;
 use super::blosc;
 use super::metadata::{member_of, named};
-use super::{Result, ZarrError};
+use crate::error::FileError;
 use serde_json::Value as Json;
 use std::io::Read;
 
@@ -37,7 +38,7 @@ pub enum BytesCodec {
 /// A compressor of version 2.
 pub fn compressor_v2(json: &Json) -> Result<BytesCodec> {
     let id = member_of(json, "id").as_str().unwrap_or_default();
-    simple(id).ok_or_else(|| ZarrError::new(format!("the compressor {id:?} is not supported")))
+    simple(id).ok_or_else(|| FileError::new(format!("the compressor {id:?} is not supported")))
 }
 
 /// A filter of version 2.
@@ -47,7 +48,7 @@ pub fn filter_v2(json: &Json) -> Result<BytesCodec> {
         "shuffle" => shuffle(member_of(json, "elementsize")),
         id => simple(id),
     };
-    found.ok_or_else(|| ZarrError::new(format!("the filter {id:?} is not supported")))
+    found.ok_or_else(|| FileError::new(format!("the filter {id:?} is not supported")))
 }
 
 fn simple(id: &str) -> Option<BytesCodec> {
@@ -79,7 +80,7 @@ pub fn bytes_codecs_v3(codecs: &[Json]) -> Result<Vec<BytesCodec>> {
             "numcodecs.shuffle" => shuffle(member_of(configuration, "elementsize")),
             name => name.strip_prefix("numcodecs.").and_then(simple),
         };
-        found.ok_or_else(|| ZarrError::new(format!("the codec {name:?} is not supported")))
+        found.ok_or_else(|| FileError::new(format!("the codec {name:?} is not supported")))
     };
     codecs.iter().map(read).collect()
 }
@@ -119,7 +120,7 @@ impl BytesCodec {
             Self::Lz4 => {
                 let (length, block) = bytes
                     .split_first_chunk::<4>()
-                    .ok_or_else(|| ZarrError::new("it ends early"))?;
+                    .ok_or_else(|| FileError::new("it ends early"))?;
                 lz4(block, u32::from_le_bytes(*length) as usize, most)
             }
             Self::Bzip2 => unpack(bzip2::bufread::MultiBzDecoder::new(&bytes[..]), most),
@@ -136,15 +137,15 @@ fn unpack(decoder: impl Read, most: usize) -> Result<Vec<u8>> {
     decoder
         .take((most as u64).saturating_add(1))
         .read_to_end(&mut out)
-        .map_err(|e| ZarrError::new(e.to_string()))?;
+        .map_err(|e| FileError::new(e.to_string()))?;
     match out.len() > most {
         true => Err(too_long()),
         false => Ok(out),
     }
 }
 
-fn too_long() -> ZarrError {
-    ZarrError::new("it holds more than a chunk")
+fn too_long() -> FileError {
+    FileError::new("it holds more than a chunk")
 }
 
 /// What a zlib stream holds.
@@ -156,13 +157,13 @@ pub(super) fn zlib(bytes: &[u8], most: usize) -> Result<Vec<u8>> {
 #[cfg(feature = "c-codecs")]
 pub(super) fn zstd(bytes: &[u8], most: usize) -> Result<Vec<u8>> {
     let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
-    unpack(decoder.map_err(|e| ZarrError::new(e.to_string()))?, most)
+    unpack(decoder.map_err(|e| FileError::new(e.to_string()))?, most)
 }
 
 /// Nothing: the codec is not there.
 #[cfg(not(feature = "c-codecs"))]
 pub(super) fn zstd(_: &[u8], _: usize) -> Result<Vec<u8>> {
-    Err(ZarrError::new(
+    Err(FileError::new(
         "this program was built without the codecs in C and reads no Zstandard in Zarr",
     ))
 }
@@ -173,20 +174,20 @@ pub(super) fn lz4(block: &[u8], length: usize, most: usize) -> Result<Vec<u8>> {
         return Err(too_long());
     }
     let out = lz4_flex::block::decompress(block, length);
-    let out = out.map_err(|e| ZarrError::new(e.to_string()))?;
+    let out = out.map_err(|e| FileError::new(e.to_string()))?;
     match out.len() == length {
         true => Ok(out),
-        false => Err(ZarrError::new("it ends early")),
+        false => Err(FileError::new("it ends early")),
     }
 }
 
 /// The bytes before their checksum.
 pub(super) fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let Some((data, sum)) = bytes.split_last_chunk::<4>() else {
-        return Err(ZarrError::new("it ends early"));
+        return Err(FileError::new("it ends early"));
     };
     if crc32c(data) != u32::from_le_bytes(*sum) {
-        return Err(ZarrError::new(
+        return Err(FileError::new(
             "the checksum is another: the chunk is damaged",
         ));
     }

@@ -1,7 +1,8 @@
 //! Types of elements, as the two versions name them, and what cells they become.
 
+use super::Result;
 use super::metadata::member_of;
-use super::{Result, ZarrError};
+use crate::error::FileError;
 use azulejo::format::{CellValNum, Datatype};
 use serde_json::Value as Json;
 
@@ -83,7 +84,7 @@ impl Element {
             length
                 .filter(|n| (1..=4 * MOST_CHARACTERS).contains(n))
                 .ok_or_else(|| {
-                    ZarrError::new(format!("{name} has no length_bytes that make sense"))
+                    FileError::new(format!("{name} has no length_bytes that make sense"))
                 })
         };
         Ok(match name {
@@ -112,16 +113,16 @@ impl Element {
                     .unwrap_or(1)
                     != 1
                 {
-                    return Err(ZarrError::new(format!("{name} in steps of several {unit}")));
+                    return Err(FileError::new(format!("{name} in steps of several {unit}")));
                 }
                 let date = name == "numpy.datetime64";
                 let datatype = crate::import::npy_file::tick_type(date, unit);
                 Self::plain(
-                    datatype.ok_or_else(|| ZarrError::new(format!("{name} of unit {unit:?}")))?,
+                    datatype.ok_or_else(|| FileError::new(format!("{name} of unit {unit:?}")))?,
                 )
             }
             _ => {
-                return Err(ZarrError::new(format!(
+                return Err(FileError::new(format!(
                     "elements of type {json} are not supported"
                 )));
             }
@@ -130,13 +131,13 @@ impl Element {
 
     /// Of a `dtype` of version 2; `objects` is the filter that turns objects into bytes.
     pub fn of_v2(json: &Json, objects: Option<&str>) -> Result<Self> {
-        let unknown = || ZarrError::new(format!("elements of type {json} are not supported"));
+        let unknown = || FileError::new(format!("elements of type {json} are not supported"));
         let name = json.as_str().ok_or_else(unknown)?;
         if name == "|O" {
             return match objects {
                 Some("vlen-utf8") => Ok(Self::of(Kind::Text, 0)),
                 Some("vlen-bytes") => Ok(Self::of(Kind::Bytes, 0)),
-                _ => Err(ZarrError::new(
+                _ => Err(FileError::new(
                     "elements are Python's objects: only texts and bytes (vlen-utf8, vlen-bytes) are supported",
                 )),
             };

@@ -1,8 +1,9 @@
 //! The metadata of an array, of either version, as one description.
 
+use super::Result;
 use super::codec::{BytesCodec, Pipeline, bytes_codecs_v3, compressor_v2, filter_v2};
 use super::element::Element;
-use super::{Result, ZarrError};
+use crate::error::FileError;
 use serde_json::{Map, Value as Json};
 
 /// The most axes.
@@ -89,18 +90,18 @@ fn lengths(json: &Json, what: &str) -> Result<Vec<u64>> {
     items
         .and_then(Iterator::collect::<Option<Vec<u64>>>)
         .filter(|items| items.len() <= MOST_AXES)
-        .ok_or_else(|| ZarrError::new(format!("{what} is no list of at most {MOST_AXES} lengths")))
+        .ok_or_else(|| FileError::new(format!("{what} is no list of at most {MOST_AXES} lengths")))
 }
 
 /// Checks what the rest counts on: cells of a chunk and of an array can be counted.
 fn check(shape: &[u64], chunk: &[u64]) -> Result<()> {
     if shape.len() != chunk.len() {
-        return Err(ZarrError::new(
+        return Err(FileError::new(
             "shape and chunks have different numbers of axes",
         ));
     }
     if chunk.contains(&0) {
-        return Err(ZarrError::new("a chunk has no cells"));
+        return Err(FileError::new("a chunk has no cells"));
     }
     let countable = |lengths: &[u64]| {
         let cells = lengths
@@ -110,7 +111,7 @@ fn check(shape: &[u64], chunk: &[u64]) -> Result<()> {
     };
     match countable(shape) && countable(chunk) {
         true => Ok(()),
-        false => Err(ZarrError::new("it has more cells than can be counted")),
+        false => Err(FileError::new("it has more cells than can be counted")),
     }
 }
 
@@ -120,7 +121,7 @@ fn fill_of(element: Element, json: &Json) -> Result<Option<Vec<u8>>> {
     }
     match element.value(json) {
         Some(value) => Ok(Some(value)),
-        None => Err(ZarrError::new(format!(
+        None => Err(FileError::new(format!(
             "the fill value {json} is none of the type of its elements"
         ))),
     }
@@ -137,7 +138,7 @@ impl ArrayMetadata {
     /// Reads `.zarray`, beside which `attributes` lay.
     pub fn of_v2(json: &Json, mut attributes: Map<String, Json>) -> Result<Self> {
         if member_of(json, "zarr_format").as_u64() != Some(2) {
-            return Err(ZarrError::new(".zarray is not of version 2"));
+            return Err(FileError::new(".zarray is not of version 2"));
         }
         let shape = lengths(member_of(json, "shape"), "shape")?;
         let chunk = lengths(member_of(json, "chunks"), "chunks")?;
@@ -145,7 +146,7 @@ impl ArrayMetadata {
         let filters = match member_of(json, "filters") {
             Json::Null => &[][..],
             Json::Array(filters) => filters.as_slice(),
-            _ => return Err(ZarrError::new("filters is no list")),
+            _ => return Err(FileError::new("filters is no list")),
         };
         let id = |json: &Json| {
             member_of(json, "id")
@@ -170,13 +171,13 @@ impl ArrayMetadata {
         let order = match member_of(json, "order").as_str() {
             Some("F") => axes.rev().collect(),
             Some("C") | None => axes.collect(),
-            Some(other) => return Err(ZarrError::new(format!("order {other:?} is not known"))),
+            Some(other) => return Err(FileError::new(format!("order {other:?} is not known"))),
         };
         let separator = match member_of(json, "dimension_separator").as_str() {
             None | Some(".") => '.',
             Some("/") => '/',
             Some(other) => {
-                return Err(ZarrError::new(format!(
+                return Err(FileError::new(format!(
                     "dimension_separator {other:?} is not known"
                 )));
             }
@@ -206,7 +207,7 @@ impl ArrayMetadata {
         let grid = member_of(json, "chunk_grid");
         if member_of(grid, "name").as_str() != Some("regular") {
             let name = member_of(grid, "name");
-            return Err(ZarrError::new(format!(
+            return Err(FileError::new(format!(
                 "a chunk grid {name} is not supported"
             )));
         }
@@ -216,7 +217,7 @@ impl ArrayMetadata {
         if let Some(Json::Array(transformers)) = json.get("storage_transformers")
             && !transformers.is_empty()
         {
-            return Err(ZarrError::new("storage transformers are not supported"));
+            return Err(FileError::new("storage transformers are not supported"));
         }
         for (key, value) in json.as_object().into_iter().flatten() {
             let known = [
@@ -235,7 +236,7 @@ impl ArrayMetadata {
             ];
             let ignorable = member_of(value, "must_understand").as_bool() == Some(false);
             if !known.contains(&key.as_str()) && !ignorable {
-                return Err(ZarrError::new(format!(
+                return Err(FileError::new(format!(
                     "zarr.json says {key:?}, which is not supported"
                 )));
             }
@@ -243,7 +244,7 @@ impl ArrayMetadata {
         let mut element = Element::of_v3(member_of(json, "data_type"))?;
         let fill = fill_of(element, member_of(json, "fill_value"))?;
         let codecs = member_of(json, "codecs").as_array();
-        let codecs = codecs.ok_or_else(|| ZarrError::new("there is no list of codecs"))?;
+        let codecs = codecs.ok_or_else(|| FileError::new("there is no list of codecs"))?;
         let whole = Chain::read(codecs, shape.len(), &mut element)?;
         let (inner, chunk, shard) = match whole {
             Chain::Plain { order, pipeline } => ((order, pipeline), chunk, None),
@@ -265,7 +266,7 @@ impl ArrayMetadata {
             "default" => true,
             "v2" => false,
             _ => {
-                return Err(ZarrError::new(format!(
+                return Err(FileError::new(format!(
                     "chunk key encoding {name:?} is not supported"
                 )));
             }
@@ -274,7 +275,7 @@ impl ArrayMetadata {
             (Some("/"), _) | (None, true) => '/',
             (Some("."), _) | (None, false) => '.',
             (Some(other), _) => {
-                return Err(ZarrError::new(format!("separator {other:?} is not known")));
+                return Err(FileError::new(format!("separator {other:?} is not known")));
             }
         };
         Ok(Self {
@@ -336,14 +337,14 @@ impl<'a> Chain<'a> {
                     let mut sorted = next.clone();
                     sorted.sort_unstable();
                     if sorted != (0..axes).collect::<Vec<_>>() {
-                        return Err(ZarrError::new("the transpose's order is none of the axes"));
+                        return Err(FileError::new("the transpose's order is none of the axes"));
                     }
                     order = next;
                     transposed = true;
                 }
                 "bytes" => {
                     if element.size == 0 {
-                        return Err(ZarrError::new(
+                        return Err(FileError::new(
                             "text cannot be stored by the codec \"bytes\"",
                         ));
                     }
@@ -351,7 +352,7 @@ impl<'a> Chain<'a> {
                         Some("big") => element.swap_bytes(),
                         Some("little") | None => {}
                         Some(other) => {
-                            return Err(ZarrError::new(format!("endian {other:?} is not known")));
+                            return Err(FileError::new(format!("endian {other:?} is not known")));
                         }
                     }
                     let codecs = bytes_codecs_v3(&codecs[at + 1..])?;
@@ -360,7 +361,7 @@ impl<'a> Chain<'a> {
                 }
                 "vlen-utf8" | "vlen-bytes" => {
                     if element.size != 0 {
-                        return Err(ZarrError::new(format!("{name} stores no such elements")));
+                        return Err(FileError::new(format!("{name} stores no such elements")));
                     }
                     let codecs = bytes_codecs_v3(&codecs[at + 1..])?;
                     let pipeline = Pipeline { codecs };
@@ -368,18 +369,18 @@ impl<'a> Chain<'a> {
                 }
                 "sharding_indexed" => {
                     if transposed || at + 1 < codecs.len() {
-                        return Err(ZarrError::new("codecs around shards are not supported"));
+                        return Err(FileError::new("codecs around shards are not supported"));
                     }
                     return Ok(Self::Sharded { configuration });
                 }
                 _ => {
-                    return Err(ZarrError::new(format!(
+                    return Err(FileError::new(format!(
                         "the codec {name:?} is not supported"
                     )));
                 }
             }
         }
-        Err(ZarrError::new("no codec turns elements into bytes"))
+        Err(FileError::new("no codec turns elements into bytes"))
     }
 }
 
@@ -401,20 +402,20 @@ fn sharded(
         .zip(&small)
         .any(|(outer, small)| outer % small != 0)
     {
-        return Err(ZarrError::new("chunks do not fill their shard"));
+        return Err(FileError::new("chunks do not fill their shard"));
     }
     let chunks: Vec<u64> = outer.iter().zip(&small).map(|(o, s)| o / s).collect();
     if chunks.iter().product::<u64>() > MOST_IN_SHARD {
-        return Err(ZarrError::new("a shard has too many chunks"));
+        return Err(FileError::new("a shard has too many chunks"));
     }
     let codecs = member_of(configuration, "codecs").as_array();
-    let codecs = codecs.ok_or_else(|| ZarrError::new("a shard has no codecs"))?;
+    let codecs = codecs.ok_or_else(|| FileError::new("a shard has no codecs"))?;
     let Chain::Plain { order, pipeline } = Chain::read(codecs, outer.len(), element)? else {
-        return Err(ZarrError::new("shards in shards are not supported"));
+        return Err(FileError::new("shards in shards are not supported"));
     };
     let index = member_of(configuration, "index_codecs").as_array();
-    let index = index.ok_or_else(|| ZarrError::new("a shard has no codecs of its index"))?;
-    let unknown = || ZarrError::new("the codecs of a shard's index are not supported");
+    let index = index.ok_or_else(|| FileError::new("a shard has no codecs of its index"))?;
+    let unknown = || FileError::new("the codecs of a shard's index are not supported");
     let (bytes, rest) = index.split_first().ok_or_else(unknown)?;
     let (name, own) = named(bytes);
     if name != "bytes" || member_of(own, "endian").as_str() == Some("big") {
@@ -429,7 +430,7 @@ fn sharded(
         None | Some("end") => true,
         Some("start") => false,
         Some(other) => {
-            return Err(ZarrError::new(format!(
+            return Err(FileError::new(format!(
                 "index_location {other:?} is not known"
             )));
         }

@@ -1,7 +1,8 @@
 //! What lies in a folder: a group, an array, or neither.
 
+use super::Result;
 use super::metadata::{ArrayMetadata, member_of};
-use super::{Result, ZarrError};
+use crate::error::FileError;
 use serde_json::{Map, Value as Json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -39,24 +40,24 @@ pub fn is_store(folder: &Path) -> bool {
 pub fn open(folder: &Path) -> Result<Node> {
     open_below(folder, 0)?.ok_or_else(|| {
         let reason = "there is no zarr.json, .zarray or .zgroup in it: it is no Zarr";
-        ZarrError::new(reason).of(folder.display())
+        FileError::new(reason).of(folder.display())
     })
 }
 
 fn open_below(folder: &Path, depth: usize) -> Result<Option<Node>> {
     if depth > DEEPEST {
-        return Err(ZarrError::new("groups lie too deep in each other").of(folder.display()));
+        return Err(FileError::new("groups lie too deep in each other").of(folder.display()));
     }
-    let about = |e: ZarrError| e.of(folder.display());
+    let about = |e: FileError| e.of(folder.display());
     if let Some(mut json) = read(&folder.join("zarr.json"))? {
         let format = member_of(&json, "zarr_format").as_u64();
         if format != Some(3) {
-            return Err(about(ZarrError::new("zarr.json is not of version 3")));
+            return Err(about(FileError::new("zarr.json is not of version 3")));
         }
         let attributes = match json.get_mut("attributes").map(Json::take) {
             Some(Json::Object(attributes)) => attributes,
             None | Some(Json::Null) => Map::new(),
-            Some(_) => return Err(about(ZarrError::new("its attributes are no object"))),
+            Some(_) => return Err(about(FileError::new("its attributes are no object"))),
         };
         return match member_of(&json, "node_type").as_str() {
             Some("array") => {
@@ -64,13 +65,13 @@ fn open_below(folder: &Path, depth: usize) -> Result<Option<Node>> {
                 Ok(Some(Node::Array(Box::new(array), folder.to_owned())))
             }
             Some("group") => group(folder, attributes, depth).map(Some),
-            _ => Err(about(ZarrError::new("it is neither an array nor a group"))),
+            _ => Err(about(FileError::new("it is neither an array nor a group"))),
         };
     }
     let attributes = || match read(&folder.join(".zattrs"))? {
         Some(Json::Object(attributes)) => Ok(attributes),
         None => Ok(Map::new()),
-        Some(_) => Err(about(ZarrError::new(".zattrs is no object"))),
+        Some(_) => Err(about(FileError::new(".zattrs is no object"))),
     };
     if let Some(json) = read(&folder.join(".zarray"))? {
         let array = ArrayMetadata::of_v2(&json, attributes()?).map_err(about)?;
@@ -83,14 +84,14 @@ fn open_below(folder: &Path, depth: usize) -> Result<Option<Node>> {
 }
 
 fn group(folder: &Path, attributes: Map<String, Json>, depth: usize) -> Result<Node> {
-    let failed = |e: std::io::Error| ZarrError::new(e.to_string()).of(folder.display());
+    let failed = |e: std::io::Error| FileError::new(e.to_string()).of(folder.display());
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         if entry.path().is_dir() {
             let name = entry.file_name().into_string();
             names.push(name.map_err(|name| {
-                ZarrError::new(format!("{name:?} is no text")).of(folder.display())
+                FileError::new(format!("{name:?} is no text")).of(folder.display())
             })?);
         }
     }
@@ -109,7 +110,7 @@ fn group(folder: &Path, attributes: Map<String, Json>, depth: usize) -> Result<N
 
 /// A file of JSON, if there is one.
 fn read(file: &Path) -> Result<Option<Json>> {
-    let about = |reason: String| ZarrError::new(reason).of(file.display());
+    let about = |reason: String| FileError::new(reason).of(file.display());
     let opened = match std::fs::File::open(file) {
         Ok(opened) => opened,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -1,10 +1,11 @@
 //! The chunks of an array, read and decoded within a budget.
 
+use super::Result;
 use super::codec::checked;
 use super::element::Kind;
 use super::metadata::{ArrayMetadata, Shard};
 use super::places::chunks_of;
-use super::{Result, ZarrError};
+use crate::error::FileError;
 use crate::import::npy_file::{half, utf8_of};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -68,7 +69,7 @@ impl<'a> ChunkStore<'a> {
         let fits = needs.filter(|bytes| *bytes <= budget / 2);
         let Some(bytes) = fits.and_then(|bytes| usize::try_from(bytes).ok()) else {
             let needs = needs.map_or("more than can be counted".to_owned(), crate::size::text);
-            return Err(ZarrError::new(format!(
+            return Err(FileError::new(format!(
                 "a chunk holds {needs}, which the memory budget has no room for: see --memory"
             )));
         };
@@ -106,7 +107,7 @@ impl<'a> ChunkStore<'a> {
         let mut todo = vec![(self.folder.to_owned(), 0)];
         let mut files = 0;
         while let Some((folder, depth)) = todo.pop() {
-            let failed = |e: std::io::Error| ZarrError::new(e.to_string()).of(folder.display());
+            let failed = |e: std::io::Error| FileError::new(e.to_string()).of(folder.display());
             for entry in std::fs::read_dir(&folder).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
                 match entry.file_type().map_err(failed)?.is_dir() {
@@ -143,7 +144,7 @@ impl<'a> ChunkStore<'a> {
             })
             .collect();
         let cells = bounds.iter().map(|(_, n)| *n).product::<u64>();
-        let cells = usize::try_from(cells).map_err(|_| ZarrError::new("a box is too large"))?;
+        let cells = usize::try_from(cells).map_err(|_| FileError::new("a box is too large"))?;
         let mut out: Option<Cells> = None;
         let mut kept = 0u64;
         self.lock().clear();
@@ -165,7 +166,7 @@ impl<'a> ChunkStore<'a> {
                 if let Chunk::Var(texts) = &chunk {
                     kept += texts.iter().map(|t| t.len() as u64).sum::<u64>();
                     if kept > 2 * self.budget {
-                        return Err(ZarrError::new(
+                        return Err(FileError::new(
                             "texts are longer than the memory budget has room for: see --memory",
                         ));
                     }
@@ -263,7 +264,7 @@ impl<'a> ChunkStore<'a> {
             return texts(&bytes, cells).map(Chunk::Var);
         }
         if bytes.len() != self.chunk_bytes {
-            return Err(ZarrError::new(format!(
+            return Err(FileError::new(format!(
                 "it holds {} bytes instead of {}",
                 bytes.len(),
                 self.chunk_bytes
@@ -326,7 +327,7 @@ impl<'a> ChunkStore<'a> {
             return Ok(None);
         };
         if offset.checked_add(length).is_none_or(|end| end > size) {
-            return Err(ZarrError::new("its shard ends before it"));
+            return Err(FileError::new("its shard ends before it"));
         }
         part(file, offset, length, most).map(Some)
     }
@@ -350,7 +351,7 @@ impl<'a> ChunkStore<'a> {
                     false => (size >= length).then_some(0),
                 };
                 let from =
-                    from.ok_or_else(|| ZarrError::new("its shard is too short for an index"))?;
+                    from.ok_or_else(|| FileError::new("its shard is too short for an index"))?;
                 let mut bytes = part(file, from, length, length)?;
                 if shard.checked {
                     bytes = checked(bytes).map_err(|e| e.of("the index of its shard"))?;
@@ -375,7 +376,7 @@ impl<'a> ChunkStore<'a> {
 
 /// A file and its size, if it is there.
 fn open(path: &Path) -> Result<Option<(File, u64)>> {
-    let failed = |e: std::io::Error| ZarrError::new(e.to_string()).of(path.display());
+    let failed = |e: std::io::Error| FileError::new(e.to_string()).of(path.display());
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -384,33 +385,33 @@ fn open(path: &Path) -> Result<Option<(File, u64)>> {
     let about = file.metadata().map_err(failed)?;
     match about.is_file() {
         true => Ok(Some((file, about.len()))),
-        false => Err(ZarrError::new("it is no file").of(path.display())),
+        false => Err(FileError::new("it is no file").of(path.display())),
     }
 }
 
 /// A part of a file, if it is not more than `most` bytes.
 fn part(mut file: File, from: u64, length: u64, most: u64) -> Result<Vec<u8>> {
     if length > most {
-        return Err(ZarrError::new(format!(
+        return Err(FileError::new(format!(
             "its {length} bytes are more than its cells can take"
         )));
     }
-    let failed = |e: std::io::Error| ZarrError::new(e.to_string());
+    let failed = |e: std::io::Error| FileError::new(e.to_string());
     file.seek(SeekFrom::Start(from)).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(length).read_to_end(&mut bytes).map_err(failed)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),
-        false => Err(ZarrError::new("its file ends early")),
+        false => Err(FileError::new("its file ends early")),
     }
 }
 
 /// Texts as the codecs `vlen-utf8` and `vlen-bytes` store them: how many, then each with its length.
 fn texts(bytes: &[u8], cells: usize) -> Result<Vec<Vec<u8>>> {
-    let short = || ZarrError::new("its texts end early");
+    let short = || FileError::new("its texts end early");
     let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
     if u32::from_le_bytes(*count) as usize != cells {
-        return Err(ZarrError::new(
+        return Err(FileError::new(
             "it holds another number of texts than cells",
         ));
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence
 import numpy as np
 
 from . import _async
-from ._types import cell_type, dtype_of
+from ._types import cell_type, dtype_of, is_plain
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -77,10 +77,8 @@ class Query:
         )
 
     def _asked(self) -> dict:
-        from ._array import _query
-
         dense = not self._array.schema.sparse
-        return _query(
+        return request(
             self._fields, ranges=self._ranges, points=self._points, condition=self._where,
             order=self._order, memory=self._memory, limit=self._limit,
             matching_only=dense and self._points is None, work=_MUCH if dense else None,
@@ -128,12 +126,10 @@ class Query:
 
     def _plain(self) -> list[dict] | None:
         """The fields, if all of them are numbers and times as numpy has them."""
-        from ._array import _is_plain
-
         schema = self._array.schema
         known = {field["name"]: field for field in (*schema.dims, *schema.attrs)}
         fields = [known.get(name) for name in self._fields]
-        return fields if all(f is not None and _is_plain(f) for f in fields) else None
+        return fields if all(f is not None and is_plain(f) for f in fields) else None
 
     def count(self) -> int:
         """The number of rows."""
@@ -212,3 +208,22 @@ def _count(what: str, number: Any) -> int | None:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
         raise ValueError(f"{what} is a whole number from 0, not {number!r}")
     return int(number)
+
+
+def request(
+    fields: Sequence[str],
+    *,
+    ranges: list | None = None,
+    points: list | None = None,
+    condition: str | None = None,
+    order: str = "row",
+    memory: int | None = None,
+    matching_only: bool = False,
+    limit: int | None = None,
+    work: int | None = None,
+) -> dict:
+    """What the engine is asked."""
+    return {
+        "ranges": ranges, "points": points, "fields": fields, "condition": condition, "order": order,
+        "memory": memory, "matching_only": matching_only, "limit": limit, "work": work,
+    }

@@ -95,3 +95,9 @@ def from_bytes(raw: bytes, datatype: str) -> Any:
         return raw
     values = np.frombuffer(raw, dtype=dtype_of(datatype))
     return values[0] if len(values) == 1 else values
+
+
+def is_plain(field: dict) -> bool:
+    """Whether cells are numbers that numpy has as they are stored."""
+    text = is_text(field["datatype"]) or is_bytes(field["datatype"])
+    return field["cell_val_num"] != "var" and not (field.get("nullable") or field.get("enumeration") or text)

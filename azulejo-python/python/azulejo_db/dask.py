@@ -195,13 +195,13 @@ def _value(tick: int, kind: np.dtype) -> Any:
     return np.int64(tick).view(kind) if kind.kind in "mM" else kind.type(tick)
 
 
-def _rows(part: Any, array: Array, where: str | None, fields: list[str], empty: Any) -> Any:
-    """The rows of one partition."""
-    query = array.query(where, fields)
+def _rows(part: Any, array: Array, where: str | None, empty: Any, columns: list[str]) -> Any:
+    """The rows of one partition. dask knows by its name that ``columns`` may become fewer."""
+    query = array.query(where, columns)
     if part is not None:
         query = query.box(**{array.schema.dim_names[0]: part})
     frame = query.to_pandas()
-    return frame if len(frame) else empty
+    return frame[columns] if len(frame) else empty[columns]
 
 
 def read_table(
@@ -214,7 +214,8 @@ def read_table(
     ctx: Context | None = None,
 ) -> Any:
     """The cells of a sparse array as a ``dask.dataframe``, in partitions cut between tiles of the
-    first dimension; conditions are looked at where tiles are read.
+    first dimension; conditions are looked at where tiles are read, and columns that the rest of the
+    work does not use are not read.
     """
     import dask.dataframe as dd
 
@@ -226,7 +227,7 @@ def read_table(
     parts = partitions(fixed, npartitions)
     if not parts:
         return dd.from_pandas(meta, npartitions=1)
-    return dd.from_map(_rows, parts, array=fixed, where=text, fields=names, empty=meta, meta=meta)
+    return dd.from_map(_rows, parts, array=fixed, where=text, empty=meta, columns=names, meta=meta)
 
 
 def _write_rows(frame: Any, place: Place) -> list[str]:

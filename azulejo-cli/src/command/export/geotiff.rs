@@ -1,19 +1,21 @@
 //! A GeoTIFF of a dense array of rows and columns, with bands before them or without; of a group, of
 //! the variable that is one, with the coordinates and the `spatial_ref` beside it.
 
+mod georeference;
+mod tags;
+
 use super::place::Place;
 use crate::args::ExportArgs;
 use crate::error::{CliError, Result};
-use crate::geotiff::{Georeference, Layout, TagValue, Writer, tag};
+use crate::geotiff::{Georeference, Layout, Writer};
 use crate::import::dataset::{ATTRIBUTE, budget};
-use crate::import::geotiff as keys_of;
 use crate::interrupt;
 use crate::output::out::Packing;
 use crate::picture::only_column;
 use crate::session::Session;
 use azulejo::format::metadata::{Metadata, MetadataValue};
 use azulejo::format::schema::{Attribute, Layout as CellLayout, TileAxis};
-use azulejo::format::{CellValNum, Datatype, Physical, Range};
+use azulejo::format::{CellValNum, Physical, Range};
 use azulejo::group::ObjectType;
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Subarray};
@@ -24,10 +26,6 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 
 /// Rows and columns of tiles, unless the raster is smaller.
 const TILE: u64 = 256;
-/// Coordinates that are looked at.
-const MOST_COORDINATES: u64 = 1 << 26;
-/// Coordinates are evenly spaced if none is further off than this part of a step.
-const UNEVEN: f64 = 1e-3;
 
 /// What is exported.
 struct Raster {
@@ -38,6 +36,8 @@ struct Raster {
     /// Bands (if there are any), rows, columns: first coordinate and number.
     axes: Vec<(TileAxis, u64, u64)>,
     place: Georeference,
+    /// What the file cannot say.
+    notes: Vec<String>,
 }
 
 /// Writes the file; the number of cells.
@@ -57,7 +57,10 @@ pub fn write(
     }
     let raster = Raster::find(session, args)?;
     let layout = raster.layout()?;
-    let tags = raster.tags(session, layout.bands)?;
+    for note in &raster.notes {
+        session.output.note(note);
+    }
+    let tags = tags::of(&raster, layout.bands);
     // Where its tiles lie is known last and stands first.
     let failed = |e| CliError::io("write", &args.file, e);
     let beside = tempfile::tempfile().map_err(failed)?;
@@ -145,21 +148,27 @@ impl Raster {
             Some(member) => attributes(member, &spatial)?,
             None => Metadata::new(),
         };
-        let mut place = georeference(&spatial, &keys);
+        let (mut place, mut notes) = georeference::of(&spatial, &keys);
         let dimensions = &array.schema().domain.dimensions;
         let names: Vec<&str> = dimensions.iter().rev().map(|d| d.name.as_str()).collect();
         let line = |name: Option<&&str>| match name.and_then(|name| members.get(*name)) {
-            Some(member) => line_of(member),
+            Some(member) => georeference::line_of(member),
             None => Ok(None),
         };
         let (x, y) = (line(names.first())?, line(names.get(1))?);
         place.settle(x, y);
+        if place.transform.is_none() && place.tiepoints.is_empty() {
+            let none =
+                "there are no evenly spaced coordinates: the file does not say where it lies";
+            notes.push(none.to_owned());
+        }
         Ok(Self {
             array,
             attribute,
             keys,
             axes,
             place,
+            notes,
         })
     }
 
@@ -244,76 +253,6 @@ impl Raster {
             expected * self.attribute.datatype.size(),
         )
     }
-
-    fn tags(&self, session: &Session, bands: u64) -> Result<BTreeMap<u16, TagValue>> {
-        let mut tags = self.place.tags();
-        let text = |name: &str| self.keys.get(name).and_then(MetadataValue::as_text);
-        for (number, name) in keys_of::TEXTS {
-            if let Some(found) = text(name) {
-                tags.insert(number, TagValue::Ascii(found.to_owned()));
-            }
-        }
-        let datatype = self.attribute.datatype;
-        let missing = match self.keys.get("_FillValue") {
-            Some(value) if value.datatype.size() == datatype.size() => Some(value.data.clone()),
-            Some(_) => None,
-            None => {
-                Some(self.attribute.fill_value.clone()).filter(|f| *f != datatype.default_fill())
-            }
-        };
-        if let Some(missing) = missing {
-            let said = crate::value::text(datatype, &missing).to_lowercase();
-            tags.insert(tag::GDAL_NODATA, TagValue::Ascii(said));
-        }
-        let number = |name: &str| self.keys.get(name).and_then(real_of);
-        let (scale, offset) = (number("scale_factor"), number("add_offset"));
-        if !tags.contains_key(&tag::GDAL_METADATA) && (scale.is_some() || offset.is_some()) {
-            let items = (0..bands).flat_map(|band| {
-                [("OFFSET", "offset", offset), ("SCALE", "scale", scale)].map(|(name, role, value)| {
-                    value.map_or_else(String::new, |value| {
-                        format!("  <Item name=\"{name}\" sample=\"{band}\" role=\"{role}\">{value}</Item>\n")
-                    })
-                })
-            });
-            let said = format!(
-                "<GDALMetadata>\n{}</GDALMetadata>\n",
-                items.collect::<String>()
-            );
-            tags.insert(tag::GDAL_METADATA, TagValue::Ascii(said));
-        }
-        let numbers = |name: &str| {
-            let value = self.keys.get(name)?;
-            let numbers = value.data.as_chunks::<2>().0.iter();
-            Some(
-                numbers
-                    .map(|b| u16::from_le_bytes(*b))
-                    .collect::<Vec<u16>>(),
-            )
-        };
-        match (numbers(keys_of::COLOR_MAP), datatype, bands) {
-            (Some(colours), Datatype::UInt8, 1) if colours.len() == 3 * 256 => {
-                tags.insert(tag::PHOTOMETRIC, TagValue::Short(vec![3]));
-                tags.insert(tag::COLOR_MAP, TagValue::Short(colours));
-            }
-            (_, Datatype::UInt8, 3 | 4) => {
-                // Most programs take three bands of bytes for colours.
-                tags.insert(tag::PHOTOMETRIC, TagValue::Short(vec![2]));
-                let extra = numbers(keys_of::EXTRA_SAMPLES).unwrap_or_default();
-                let extra = match extra.len() as u64 == bands - 3 {
-                    true => extra,
-                    false => vec![0; bands as usize - 3],
-                };
-                tags.insert(tag::EXTRA_SAMPLES, TagValue::Short(extra));
-            }
-            _ => {}
-        }
-        if self.place.transform.is_none() && self.place.tiepoints.is_empty() {
-            session.output.note(
-                "there are no evenly spaced coordinates: the file does not say where it lies",
-            );
-        }
-        Ok(tags)
-    }
 }
 
 /// The one that is meant.
@@ -353,133 +292,6 @@ fn attributes(array: &Array, name: &str) -> Result<Metadata> {
     Ok(own
         .map(|(key, value)| (key.to_owned(), value.clone()))
         .collect())
-}
-
-/// A key's number.
-fn real_of(value: &MetadataValue) -> Option<f64> {
-    let bytes = value.get(0)?;
-    match value.datatype {
-        Datatype::Float64 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        Datatype::Float32 => Some(f32::from_le_bytes(bytes.try_into().ok()?).into()),
-        Datatype::Int64 => Some(i64::from_le_bytes(bytes.try_into().ok()?) as f64),
-        _ => None,
-    }
-}
-
-/// Where a raster lies, as far as its keys say.
-fn georeference(spatial: &Metadata, own: &Metadata) -> Georeference {
-    let text = |name: &str| spatial.get(name).and_then(MetadataValue::as_text);
-    let reals = |name: &str| {
-        let found = spatial
-            .get(name)
-            .filter(|value| value.datatype == Datatype::Float64);
-        let numbers = found.map(|value| value.data.as_chunks::<8>().0.iter());
-        numbers.map_or_else(Vec::new, |all| {
-            all.map(|b| f64::from_le_bytes(*b)).collect()
-        })
-    };
-    let is_point = own.get("AREA_OR_POINT").and_then(MetadataValue::as_text) == Some("Point");
-    let keys = spatial
-        .get(keys_of::GEO_KEYS)
-        .filter(|v| v.datatype == Datatype::UInt16);
-    let mut place = match keys {
-        Some(keys) => Georeference {
-            keys: keys
-                .data
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|b| u16::from_le_bytes(*b))
-                .collect(),
-            doubles: reals(keys_of::GEO_DOUBLES),
-            ascii: text(keys_of::GEO_ASCII).unwrap_or_default().to_owned(),
-            is_point,
-            ..Georeference::default()
-        },
-        None => {
-            let named = ["crs_wkt", "spatial_ref"].into_iter().filter_map(text);
-            let mut named = named.filter_map(|text| Georeference::named(text, is_point));
-            named.next().unwrap_or_default()
-        }
-    };
-    place.tiepoints = reals(keys_of::TIEPOINTS);
-    let numbers = text("GeoTransform").map(|text| {
-        let numbers = text.split_whitespace().map(str::parse::<f64>);
-        numbers.collect::<Result<Vec<f64>, _>>().unwrap_or_default()
-    });
-    place.transform = numbers.and_then(|numbers| numbers.try_into().ok());
-    place
-}
-
-/// First coordinate and step of a variable of evenly spaced numbers; a step of zero if there is only
-/// one. `None` for others.
-fn line_of(array: &Array) -> Result<Option<(f64, f64)>> {
-    let schema = array.schema();
-    let ([_], [attribute]) = (&schema.domain.dimensions[..], &schema.attributes[..]) else {
-        return Ok(None);
-    };
-    let (Some(current), Some(axis)) = (
-        array.current_domain().and_then(|c| c.ranges.first()),
-        schema
-            .domain
-            .dimensions
-            .first()
-            .and_then(azulejo::format::schema::Dimension::axis),
-    ) else {
-        return Ok(None);
-    };
-    let size = axis
-        .offsets_of(current)
-        .map_or(0, |(first, last)| last - first + 1);
-    if size == 0 || size > MOST_COORDINATES || attribute.cell_val_num != CellValNum::ONE {
-        return Ok(None);
-    }
-    let options = ReadOptions::new()
-        .subarray(Subarray::Box(vec![DimSelection::Ranges(vec![
-            current.clone(),
-        ])]))
-        .fields([attribute.name.clone()])
-        .layout(CellLayout::RowMajor);
-    let bytes = column(array, options, size as usize * attribute.datatype.size())?;
-    let values: Vec<f64> = match attribute.datatype {
-        Datatype::Float64 => bytes
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|b| f64::from_le_bytes(*b))
-            .collect(),
-        Datatype::Float32 => bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|b| f32::from_le_bytes(*b).into())
-            .collect(),
-        Datatype::Int64 => bytes
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|b| i64::from_le_bytes(*b) as f64)
-            .collect(),
-        Datatype::Int32 => bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|b| i32::from_le_bytes(*b).into())
-            .collect(),
-        _ => return Ok(None),
-    };
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return Ok(None);
-    };
-    let step = match values.len() {
-        1 => 0.0,
-        n => (last - first) / (n - 1) as f64,
-    };
-    let close = |(at, value): (usize, &f64)| {
-        (first + at as f64 * step - value).abs() <= UNEVEN * step.abs()
-    };
-    let even = values.iter().enumerate().all(close) && step.is_finite();
-    Ok(even.then_some((*first, step)))
 }
 
 /// All cells that a query gives, `size` bytes.

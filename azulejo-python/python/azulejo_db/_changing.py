@@ -1,0 +1,280 @@
+"""What changes an array: cells, schemas, fragments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _time
+from ._cells import numpy_to_column, rows
+from ._expr import Condition, condition_text
+from ._given import given, is_frame, is_null, tabled
+from ._index import Box, index_box, is_mask
+from ._progress import Progress, observed
+from ._schema import Attr, Schema, _each, enumeration
+from ._types import dtype_of, from_bytes
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+class Changing:
+    """The writing half of an :class:`~azulejo_db.Array`."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._set(index_box, key, value)
+
+    def _set(self, box: Any, key: Any, value: Any) -> None:
+        def write(array: Array) -> None:
+            if array.schema.sparse:
+                raise TypeError("cells of a sparse array are written with write(), coordinates and all")
+            if is_mask(array, key):
+                raise IndexError("a write fills a box: no flags")
+            array._write_box(box(array, key), value)
+
+        self._as_written(write)
+
+    def _write_box(
+        self, box: Box, value: Any, at: Any = None, *, uncommitted: bool = False
+    ) -> list[str]:
+        return self._store_box(box, self._box_columns(box, value), at, uncommitted)
+
+    def _box_columns(self, box: Box, value: Any) -> list[tuple]:
+        """What is written to a box, checked and in the array's types."""
+        self._written_to()
+        schema = self.schema
+        named = value if isinstance(value, Mapping) else {self._only("writing needs a dict"): value}
+        _complete(schema.attr_names, named)
+        shape, columns = box.full_shape, []
+        for name, values in named.items():
+            field = schema.attr(name)
+            values, mask = _indexed(schema, field, *given(values))
+            values = rows(field, values, len(shape))
+            whole = shape + self._cell_type(name)[1] if values.dtype.kind != "O" else shape
+            values = np.broadcast_to(box.unsqueezed(values), whole)
+            if mask is not None:
+                mask = np.broadcast_to(box.unsqueezed(mask), whole)
+            columns.append(numpy_to_column(name, field, values, mask))
+        return columns
+
+    def _store_box(self, box: Box, columns: list[tuple], at: Any, uncommitted: bool = False) -> list[str]:
+        if 0 in box.full_shape:
+            return []
+        names = self._ctx.core.write(
+            self._uri, columns, "row", box.bounds(), _time.moment(at), uncommitted
+        )
+        self._refresh()
+        return names
+
+    def write(self, data: Any, *, at: Any = None) -> list[str]:
+        """Writes cells: a dict of columns, a data frame, or whatever speaks Arrow's C stream.
+
+        Of a sparse array they need coordinates; dense arrays are written with ``a[...] = x``. All
+        of it is one write: readers see all or nothing.
+        """
+        return self._as_written(lambda array: array._write(data, at))
+
+    def _write(self, data: Any, at: Any) -> list[str]:
+        self._written_to()
+        data = self._table(data)
+        if not isinstance(data, Mapping):
+            return self._write_table(data, at)
+        schema = self.schema
+        if not schema.sparse:
+            return self._write_box(index_box(self, ...), data, at)
+        fields = {dim["name"]: dim for dim in schema.dims}
+        fields |= {attr["name"]: attr for attr in schema.attrs}
+        _complete(fields, data)
+        columns = [
+            numpy_to_column(name, fields[name], *_indexed(schema, fields[name], *given(values)))
+            for name, values in data.items()
+        ]
+        if all(np.size(given(values)[0]) == 0 for values in data.values()):
+            return []
+        names = self._ctx.core.write(self._uri, columns, None, None, _time.moment(at))
+        self._refresh()
+        return names
+
+    def _write_table(self, table: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
+        stream = getattr(table, "__arrow_c_stream__", None)
+        if stream is None:
+            raise TypeError(
+                f"{self._uri} is written with a dict of columns, a data frame or an Arrow table, not {type(table).__name__}"
+            )
+        return self._write_stream(stream(), at, uncommitted)
+
+    def _write_stream(self, stream: Any, at: Any, uncommitted: bool = False) -> list[str]:
+        names = self._ctx.core.write_arrow(self._uri, stream, _time.moment(at), uncommitted)[1]
+        self._refresh()
+        return names
+
+    def _table(self, data: Any) -> Any:
+        """A data frame as a table with the array's types; all else as it is."""
+        if not is_frame(data):
+            return data
+        if any(data.index.names):
+            data = data.reset_index()
+        table = tabled(data)
+        if isinstance(table, Mapping):
+            return table
+        import pyarrow as pa
+
+        fields = {field["name"]: field for field in (*self.schema.dims, *self.schema.attrs)}
+        for i, column in enumerate(table.schema):
+            field = fields.get(column.name)
+            if field is None or field["cell_val_num"] != 1 or field.get("enumeration"):
+                continue
+            dtype = dtype_of(field["datatype"])
+            wanted = pa.from_numpy_dtype(dtype) if dtype.kind in "iuf" else None
+            numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+            if wanted is None or not numbers or column.type == wanted:
+                continue
+            try:
+                # Refuses what would become another value.
+                cast = table.column(i).cast(wanted, safe=not pa.types.is_floating(wanted))
+            except pa.ArrowInvalid as error:
+                raise ValueError(f"column {column.name!r}, as {field['datatype']}: {error}") from None
+            table = table.set_column(i, column.name, cast)
+        return table
+
+    def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
+        """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
+        schema = self.schema
+        if schema.sparse:
+            raise TypeError("cells of a sparse array are written with write(), coordinates and all")
+        named = data if isinstance(data, Mapping) else {self._only("append"): data}
+        axis, dims, shape = range(self.ndim)[axis], schema.axes, self.shape
+        for name, values in named.items():
+            # Nothing is stretched, and nothing grows along other dimensions, unless there is nothing yet.
+            added = np.shape(values)[: self.ndim]
+            others = [i for i in range(self.ndim) if i != axis]
+            if len(added) != self.ndim or (0 not in shape and any(added[i] != shape[i] for i in others)):
+                raise ValueError(f"{name!r} has the shape {added}; along dimension {axis}, {shape} grows by its like")
+        added = np.shape(next(iter(named.values())))
+        if 0 in added[: self.ndim]:
+            return []
+        pairs = [(dim.low, dim.high) for dim in dims]
+        start, written = dims[axis].low, self.core.non_empty_domain()
+        if self._empty_dims():
+            pairs = [(dim.low, dim.low + n - 1) for dim, n in zip(dims, added)]
+        elif written is not None:
+            # A job that did not come to its end may have left cells beyond the current domain.
+            last = _ticks(from_bytes(written[axis][1], dims[axis].datatype))
+            start = min(last, dims[axis].high) + 1
+        pairs[axis] = (start, start + added[axis] - 1)
+        box = Box.of_pairs(self, pairs)
+        # Whatever is wrong with them is said before anything grows.
+        columns = self._box_columns(box, named)
+        grown = [(min(low, dim.low), max(high, dim.high)) for (low, high), dim in zip(pairs, dims)]
+        if schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]:
+            self.evolve(expand=grown)
+        return self._store_box(box, columns, at)
+
+    def delete(self, where: Condition | str, *, at: Any = None) -> str:
+        """Deletes the cells of a sparse array that meet a condition, from now on."""
+        self._written_to()
+        name = self._ctx.core.delete_cells(self._uri, condition_text(where), _time.moment(at))
+        self._refresh()
+        return name
+
+    def evolve(
+        self,
+        *,
+        add: Iterable[Attr] = (),
+        drop: Iterable[str] = (),
+        enumerations: Mapping[str, Sequence[Any]] | None = None,
+        expand: Sequence[tuple[Any, Any]] | None = None,
+        at: Any = None,
+    ) -> None:
+        """Adds and drops attributes, adds enumerations, expands the current domain."""
+        self._written_to()
+        bounds = None
+        if expand is not None:
+            if len(expand) != self.ndim:
+                raise ValueError(f"{len(expand)} ranges for {self.ndim} dimensions")
+            bounds = [
+                (dim.pack(dim.exact(a)), dim.pack(dim.exact(b)))
+                for (a, b), dim in zip(expand, self.schema.axes, strict=True)
+            ]
+        self._ctx.core.evolve(
+            self._uri,
+            [json.dumps(attr._json()) for attr in _each(add, Attr)],
+            [drop] if isinstance(drop, str) else list(drop),
+            [json.dumps(enumeration(n, v)) for n, v in (enumerations or {}).items()],
+            bounds,
+            _time.moment(at),
+        )
+        self._forget()
+
+    def consolidate(
+        self,
+        mode: str = "fragments",
+        *,
+        fragments: Sequence[str] = (),
+        max_fragment_size: int | None = None,
+        purge_deleted: bool = False,
+        memory: int | None = None,
+        progress: Progress = None,
+    ) -> list[dict]:
+        """Makes few fragments (or commits, footers, key-value files) of many.
+
+        ``progress``: ``True`` shows how far it has come; a function gets what is counted, how many
+        are done, and how many there are.
+        """
+        done = observed(self._ctx, progress).consolidate(
+            self._uri, mode, list(fragments), max_fragment_size, purge_deleted, memory
+        )
+        self._refresh()
+        return done
+
+    def vacuum(
+        self, mode: str = "fragments", *, dry_run: bool = False, progress: Progress = None
+    ) -> tuple[list[str], int]:
+        """Removes what consolidations have replaced: the paths, and their bytes."""
+        done = observed(self._ctx, progress).vacuum(self._uri, mode, dry_run)
+        self._refresh()
+        return done
+
+    def check(self, deep: bool = False, *, progress: Progress = None) -> list[tuple[str, str, str]]:
+        """Verifies the array: severity, path and description of each finding."""
+        return observed(self._ctx, progress).check(self._uri, deep)
+
+
+def _complete(names: Iterable[str], given: Mapping[str, Any]) -> None:
+    names = list(names)
+    unknown, missing = set(given) - set(names), set(names) - set(given)
+    if unknown or missing:
+        raise ValueError(
+            f"a write takes the columns {names}; missing: {sorted(missing)}; not in the schema: {sorted(unknown, key=str)}"
+        )
+
+
+def _ticks(value: Any) -> int:
+    return int(value.view(np.int64)) if isinstance(value, (np.datetime64, np.timedelta64)) else int(value)
+
+
+def _indexed(
+    schema: Schema, field: dict, values: np.ndarray, mask: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Labels as the indices that are stored."""
+    name = field.get("enumeration")
+    if not name:
+        return values, mask
+    labels = schema.enumerations[name]
+    if values.dtype.kind in "iu" and not all(isinstance(label, (int, float)) for label in labels):
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
+            raise ValueError(f"the enumeration {name!r} has {len(labels)} labels: {values.min()} to {values.max()} are no indices of them")
+        return values, mask
+    flat = values.reshape(-1).tolist()
+    null = np.fromiter(map(is_null, flat), bool, len(flat)).reshape(values.shape)
+    null = null if mask is None else null | mask
+    places = {label: i for i, label in enumerate(labels)}
+    try:
+        index = [0 if n else places[v] for v, n in zip(flat, null.reshape(-1))]
+    except (KeyError, TypeError) as missing:
+        raise ValueError(f"the enumeration {name!r} has no label {missing.args[0]!r}") from None
+    found = np.array(index, dtype=dtype_of(field["datatype"])).reshape(values.shape)
+    return found, null if null.any() else None

@@ -1,0 +1,277 @@
+"""What is read of an array: boxes, points, queries, aggregates."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _async
+from ._cells import column_to_numpy
+from ._expr import Condition, condition_text
+from ._index import Box, Point, coordinates_box, index_box, is_mask, picks_points, points_of
+from ._query import Query, request
+from ._schema import Schema
+from ._time import U64_MAX
+from ._types import dtype_of, from_bytes, is_plain
+from .errors import BudgetError
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+#: What queries may hold unless a setting says otherwise.
+_BUDGET = 10 << 30
+
+
+class Reading:
+    """The reading half of an :class:`~azulejo_db.Array`."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.schema.attr_names:
+                raise KeyError(f"there is no attribute {key!r}; there are {', '.join(map(repr, self.schema.attr_names))}")
+            # What is open already serves the view too.
+            view = type(self).__new__(type(self))
+            view.__dict__ |= self.__dict__ | {"_attr": key, "_asked": self.core.time_range}
+            return view
+        if not isinstance(key, slice) and (is_mask(self, key) or picks_points(self, key)):
+            return self._points(points_of(self, key))
+        return self._box(index_box(self, key))
+
+    @property
+    def oindex(self) -> _Indexer:
+        """Orthogonal indexing: ``a.oindex[[1, 9], :]``."""
+        return _Indexer(self, index_box)
+
+    @property
+    def vindex(self) -> _PointIndexer:
+        """Cells by lists of positions: ``a.vindex[i, j]``."""
+        return _PointIndexer(self)
+
+    @property
+    def loc(self) -> _Indexer:
+        """Cells by coordinates, both ends included: ``a.loc[10:20, "2024-05":"2024-06"]``."""
+        return _Indexer(self, coordinates_box)
+
+    def _fields(self) -> list[str]:
+        return [self._attr] if self._attr is not None else self.schema.attr_names
+
+    def _box(self, box: Box) -> Any:
+        fields, schema = self._fields(), self.schema
+        if schema.sparse:
+            return self._read(schema.dim_names + fields, ranges=box.ranges)
+        empty = self._empty_dims()
+        if empty or 0 in box.full_shape:
+            out = {name: self._nothing(box, name, empty) for name in fields}
+            return out[fields[0]] if len(fields) == 1 else out
+        cells = math.prod(box.full_shape)
+        if len(fields) == 1 and self._comes_in_batches(box, cells, fields[0]):
+            return self._read_out(box, np.empty(self._out_shape(box, fields[0]), self.dtype))
+        columns = self._read(fields, ranges=box.ranges, work=self._work(box, fields))
+        if len(fields) == 1:
+            return box.shaped(columns[fields[0]])
+        return {name: box.shaped(values) for name, values in columns.items()}
+
+    def _nothing(self, box: Box, name: str, empty: frozenset[str]) -> np.ndarray:
+        """A result without cells."""
+        dtype, inner = self._cell_type(name)
+        shape = tuple(
+            0 if axis.dim.name in empty else axis.length for axis in box.axes if not axis.squeeze
+        )
+        if 0 not in shape:
+            raise IndexError("there are no cells yet")
+        return np.empty(shape + inner, dtype)
+
+    def _work(self, box: Box, fields: Sequence[str]) -> int | None:
+        """Bytes that a box takes to be decoded of one fragment, at most; ``None``: nobody knows."""
+        cells = 1
+        for axis in box.axes:
+            extent = axis.dim.extent
+            if extent is None:
+                return None
+            cells *= ((axis.length * abs(axis.step) - 1) // extent + 2) * extent
+        return min(cells * self.schema.cell_bytes(fields), U64_MAX)
+
+    def _points(self, point: Point) -> Any:
+        fields = self._fields()
+        columns = self._read(fields, points=point.columns)
+        out = {name: point.shaped(values) for name, values in columns.items()}
+        return out[fields[0]] if len(fields) == 1 else out
+
+    def _read(self, fields: Sequence[str], **query: Any) -> dict[str, np.ndarray]:
+        return self._numpy(_async.read_all(self.core, request(fields, **query)))
+
+    def _numpy(self, columns: Mapping[str, tuple]) -> dict[str, np.ndarray]:
+        return {
+            name: column_to_numpy(column, self.schema.enumerations.get(column[2]) if column[2] else None)
+            for name, column in columns.items()
+        }
+
+    def query(
+        self,
+        where: Condition | str | None = None,
+        fields: Sequence[str] | None = None,
+        *,
+        order: str | None = None,
+        limit: int | None = None,
+        memory: int | None = None,
+        strings: str = "large",
+    ) -> Query:
+        """The cells that meet a condition, as a table: to numpy, Arrow, pandas or polars.
+
+        Nothing is read before the table is asked for its rows. ``strings="view"``: text and bytes
+        are views in Arrow, as polars and duckdb keep them.
+        """
+        if strings not in ("large", "view"):
+            raise ValueError(f"strings is 'large' or 'view', not {strings!r}")
+        return Query(
+            self, condition_text(where), fields, order, limit, memory, views=strings == "view"
+        )
+
+    def dataset(self) -> Any:
+        """The cells as a ``pyarrow.dataset.Dataset``: query engines such as DuckDB, DataFusion and
+        polars (``scan_pyarrow_dataset``) read the columns and rows of it that they need.
+        """
+        from ._dataset import ArrayDataset
+
+        return ArrayDataset(self)
+
+    def read(self, key: Any = ..., *, out: np.ndarray | None = None) -> Any:
+        """``a[key]``; with ``out``, into memory that is there already: one C-contiguous array of
+        the shape and type of the result.
+        """
+        return self[key] if out is None else self._read_out(index_box(self, key), out)
+
+    def _piece(self) -> int:
+        """Bytes that the engine makes in one piece."""
+        return int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4
+
+    def _comes_in_batches(self, box: Box, cells: int, name: str) -> bool:
+        """Whether a result of plain numbers is more than the engine makes in one piece: then its
+        place is made first, and it is there but once.
+        """
+        dtype, inner = self._cell_type(name)
+        size = cells * math.prod(inner) * dtype.itemsize
+        if size <= self._piece():
+            return False
+        if size > sys.maxsize:
+            raise BudgetError(
+                f"{cells} cells of {self._uri} are more than memory can hold: take a part, "
+                f"such as what non_empty_domain says was written"
+            )
+        return not box.backwards and is_plain(self.schema.attr(name))
+
+    def _out_shape(self, box: Box, name: str) -> tuple[int, ...]:
+        shape = tuple(axis.length for axis in box.axes if not axis.squeeze)
+        return shape + self._cell_type(name)[1]
+
+    def _read_out(self, box: Box, out: np.ndarray) -> np.ndarray:
+        name = self._only("out")
+        field = self.schema.attr(name)
+        if self.schema.sparse or not is_plain(field):
+            raise TypeError(f"out takes plain numbers of a dense array, not {name!r}")
+        shape = self._out_shape(box, name)
+        if (out.shape, out.dtype) != (shape, self.dtype):
+            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {shape} and {self.dtype} are read")
+        if not out.flags.c_contiguous or not out.flags.writeable:
+            raise ValueError("out must be C-contiguous and writable")
+        if box.backwards:
+            raise ValueError("out takes no steps backwards")
+        if out.size:
+            query = request([name], ranges=box.ranges, work=self._work(box, [name]))
+            reader = _async.watched(self.core.read(query))
+            memory, done, complete = out.reshape(-1).view(np.uint8), 0, False
+            size = self.dtype.itemsize * math.prod(self._cell_type(name)[1])
+            while not complete and done < len(memory):
+                cells, complete = reader.read_into([(memory[done:], None, None)])
+                done += cells * size
+        return out
+
+    def to_numpy(self) -> Any:
+        """All cells."""
+        return self[...]
+
+    async def read_async(self, key: Any = ..., *, out: np.ndarray | None = None) -> Any:
+        """:meth:`read`, off the event loop's thread; a cancelled task ends the read."""
+        return await _async.run(self.read, key, out=out)
+
+    async def write_async(self, data: Any, *, at: Any = None) -> list[str]:
+        """:meth:`write`, off the event loop's thread. A write that has begun comes to its end."""
+        return await _async.run(self.write, data, at=at)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+        name = self._only("numpy takes one attribute")
+        cells = self._box(index_box(self, ...))
+        cells = cells[name] if isinstance(cells, dict) else cells
+        if isinstance(cells, np.ma.MaskedArray):
+            cells = _filled(cells, name)
+        return cells if dtype is None else cells.astype(dtype, copy=False)
+
+    def agg(self, *count: str, where: Condition | str | None = None, **of: str | Sequence[str]) -> Any:
+        """Aggregates: ``a.agg("count", mean="t", max=["t", "u"])``.
+
+        One answer for one question; else a dict, by names such as ``mean_t``. What tile statistics
+        say is not read.
+        """
+        asked = {name: name for name in count}
+        for function, names in of.items():
+            for name in [names] if isinstance(names, str) else names:
+                asked[f"{function}_{name}"] = f"{function}:{name}"
+        values = self.core.aggregate(list(asked.values()), request([], condition=condition_text(where)))
+        answers = {}
+        for (name, text), value in zip(asked.items(), values):
+            if isinstance(value, tuple):
+                value = from_bytes(value[1], value[0])
+            elif text.startswith("sum:") and value is not None:
+                value = _summed(value, self.schema, text[4:])
+            answers[name] = value
+        return next(iter(answers.values())) if len(answers) == 1 else answers
+
+
+class _Indexer:
+    """What stands between an array and square brackets."""
+
+    def __init__(self, array: Array, box: Callable[[Array, Any], Box]):
+        self._array, self._box = array, box
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array._box(self._box(self._array, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array._set(self._box, key, value)
+
+
+class _PointIndexer:
+    """The same for lists of cells."""
+
+    def __init__(self, array: Array):
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array._points(points_of(self._array, key))
+
+
+def _filled(cells: np.ma.MaskedArray, name: str) -> np.ndarray:
+    """Masked cells as numpy alone has them."""
+    if cells.dtype.kind == "f":
+        return cells.filled(np.nan)
+    if cells.dtype.kind in "mM":
+        return cells.filled(np.array("NaT", cells.dtype))
+    if cells.dtype.kind == "O":
+        return cells.filled(None)
+    raise TypeError(f"{name!r} has nulls, which {cells.dtype} cannot say: a[...] gives a masked array")
+
+
+def _summed(value: Any, schema: Schema, name: str) -> Any:
+    kinds = {f["name"]: f["datatype"] for f in [*schema.dims, *schema.attrs]}
+    dtype = dtype_of(kinds.get(name, "INT64"))
+    return np.timedelta64(value, np.datetime_data(dtype)[0]) if dtype.kind == "m" else value
