@@ -72,9 +72,8 @@ fn schema_of_stream(pointer: *mut FFI_ArrowArrayStream) -> PyResult<Schema> {
     // SAFETY: a capsule of this name holds such a stream. One that was taken out of it before has
     // neither function. The schema may be asked for any number of times, and is then ours.
     let (code, schema) = unsafe {
-        let ask = match ((*pointer).release, (*pointer).get_schema) {
-            (Some(_), Some(ask)) => ask,
-            _ => return Err(PyValueError::new_err("this Arrow stream was read already")),
+        let (Some(_), Some(ask)) = ((*pointer).release, (*pointer).get_schema) else {
+            return Err(PyValueError::new_err("this Arrow stream was read already"));
         };
         let mut schema = FFI_ArrowSchema::empty();
         (ask(pointer, &raw mut schema), schema)
