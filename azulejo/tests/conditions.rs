@@ -436,3 +436,67 @@ fn alike(a: &AggregateValue, b: &AggregateValue) -> bool {
         _ => a == b,
     }
 }
+
+/// Of text only what lies before its first zero byte is in the metadata: the greatest one is found
+/// wherever it lies, in tiles of one cell and of several.
+#[test]
+fn the_greatest_text_is_found_behind_zero_bytes() {
+    use azulejo::format::ArraySchema;
+    use azulejo::{Context, WriteOptions};
+    let texts = [
+        "a\0z", "a", "ab", "", "\0", "b\0", "b", "b\0a", "a\0\0", "ab\0zz", "a\u{1}", "b\0\u{1}",
+    ];
+    let mut state = 7u64;
+    for (round, capacity) in (0..200u64).flat_map(|round| [(round, 1), (round, 3)]) {
+        let words: Vec<&str> = (0..1 + round % 9)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                texts[(state >> 33) as usize % texts.len()]
+            })
+            .collect();
+        for dense in [false, true] {
+            let context = Context::new(Config::default(), None).expect("a context");
+            let place = context.array("mem://words");
+            let last = words.len() as i64 - 1;
+            let schema = match dense {
+                true => {
+                    ArraySchema::dense().dimension("i", 0..=last, (capacity as i64).min(last + 1))
+                }
+                false => ArraySchema::sparse()
+                    .dimension("i", 0..=last, 1)
+                    .capacity(capacity),
+            };
+            let schema = schema.attribute("s", Datatype::StringAscii).build();
+            place.create(schema.expect("a schema")).expect("an array");
+            let column = ColumnBuffers::of_strings("s", words.iter().copied());
+            let ids = ColumnBuffers::of_values("i", (0..=last).collect::<Vec<_>>());
+            let mut writer = place.writer(WriteOptions::new()).expect("a writer");
+            let cells = match dense {
+                true => ColumnSet::of([column]),
+                false => ColumnSet::of([ids, column]),
+            };
+            writer.write(&cells.expect("cells")).expect("a write");
+            writer.finish().expect("a fragment");
+            let array = place.open().expect("the array");
+            let found = array
+                .aggregate(
+                    ReadOptions::new(),
+                    &[Aggregate::Max("s".into()), Aggregate::Min("s".into())],
+                )
+                .expect("aggregates");
+            for (found, best) in found.iter().zip([words.iter().max(), words.iter().min()]) {
+                let AggregateValue::Cell { bytes, .. } = found else {
+                    panic!("{found:?}");
+                };
+                let best = best.map(|best| best.as_bytes());
+                assert_eq!(
+                    Some(bytes.as_slice()),
+                    best,
+                    "{words:?}, {capacity}, dense {dense}"
+                );
+            }
+        }
+    }
+}

@@ -130,6 +130,8 @@ pub(crate) struct TileFacts<'a> {
     pub min: Option<&'a [u8]>,
     /// The greatest value that is not null.
     pub max: Option<&'a [u8]>,
+    /// What that begins with, up to its first zero byte, where only this is known.
+    pub max_up_to_zero: Option<&'a [u8]>,
     /// The number of nulls.
     pub null_count: Option<u64>,
 }
@@ -226,6 +228,15 @@ impl Aggregator {
             wanted,
             found: Found::default(),
         })
+    }
+
+    /// What a tile's greatest value begins with, if the greatest is wanted.
+    pub(crate) fn beginning_of_max<'a>(&self, facts: &TileFacts<'a>) -> Option<&'a [u8]> {
+        // Bounds of nothing but nulls mean nothing.
+        let known = self
+            .nulls_of(facts)
+            .is_some_and(|nulls| nulls < facts.cell_num);
+        facts.max_up_to_zero.filter(|_| known && self.wanted.max)
     }
 
     /// Whether values are looked at, and not only validity.

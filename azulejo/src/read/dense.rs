@@ -15,7 +15,7 @@ mod stored;
 mod var_column;
 mod walk;
 
-use super::budget::Budget;
+use super::budget::{Budget, LookedAt};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
@@ -68,6 +68,7 @@ pub(super) struct DenseReader {
     /// The next batch, if its tiles were prefetched already, and what was left to read before it
     /// was planned.
     planned: Option<(Result<BatchPlan>, SelectionWalk)>,
+    looked_at: LookedAt,
 }
 
 impl DenseReader {
@@ -163,6 +164,7 @@ impl DenseReader {
             fetcher,
             operation: array.context().begin(),
             planned: None,
+            looked_at: LookedAt::default(),
         })
     }
 
@@ -186,7 +188,7 @@ impl DenseReader {
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;
         if self.matching_only {
-            return Ok(self.next_matching(&output).await?.map(Batch::Own));
+            return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
         }
         let is_direct = self.is_direct();
         if is_direct && output.is_full() && !self.is_done() {
@@ -226,15 +228,33 @@ impl DenseReader {
         ))
     }
 
-    /// The next cells that some fragment has and that match the condition.
-    async fn next_matching(&mut self, output: &Output<'_, '_>) -> Result<Option<ColumnSet>> {
+    /// The next cells that some fragment has and that match the condition; nobody wants more than
+    /// `most`.
+    async fn next_matching(
+        &mut self,
+        output: &Output<'_, '_>,
+        most: u64,
+    ) -> Result<Option<ColumnSet>> {
         let small = self.is_small(output);
-        while let Some((columns, mask)) = self.next_cells(small, None).await? {
+        // A tile is decoded for one of its cells as for all of them.
+        let least = match self.condition {
+            Some(_) => self.plan.grid.tile_cells(),
+            None => 1,
+        };
+        loop {
+            let cells = self.looked_at.enough(most).max(least);
+            let Some((columns, mask)) = self.cells_of_next(cells, small, None).await? else {
+                return Ok(None);
+            };
+            // Nothing of a batch is read all of whose tiles were left out.
+            self.looked_at.add(match mask.len() {
+                0 => cells,
+                read => read as u64,
+            });
             if mask.contains(&1) {
                 return columns.compact(&mask).map(Some);
             }
         }
-        Ok(None)
     }
 
     /// The next cells as they are, and for each whether some fragment has it and it matches the
@@ -247,7 +267,17 @@ impl DenseReader {
         small: bool,
         whole: Option<&mut dyn WholeTiles>,
     ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
-        let Some(mut batch) = self.next_plan(u64::MAX, small).await? else {
+        self.cells_of_next(u64::MAX, small, whole).await
+    }
+
+    /// As [`Self::next_cells`], at most so many cells.
+    async fn cells_of_next(
+        &mut self,
+        most: u64,
+        small: bool,
+        whole: Option<&mut dyn WholeTiles>,
+    ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
+        let Some(mut batch) = self.next_plan(most, small).await? else {
             return Ok(None);
         };
         // Points and overlapping ranges may take one cell twice and leave out another.
@@ -314,6 +344,12 @@ impl DenseReader {
             }
         }
         self.fetcher.metadata(&sections).await?;
+        for task in &batch.tasks {
+            if let (Some(fragment), Ok(tile)) = (is_whole(batch, task), usize::try_from(task.tile))
+            {
+                whole.see(fragment, tile, fragment.tile_cell_num(task.tile));
+            }
+        }
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
         for task in std::mem::take(&mut batch.tasks) {
             let takes = match (is_whole(batch, &task), usize::try_from(task.tile)) {

@@ -15,6 +15,7 @@ mod tile_cells;
 mod tiles;
 
 use super::BoundOptions;
+use super::budget::LookedAt;
 use super::output::{Batch, Output};
 use super::whole_tiles::WholeTiles;
 use crate::array::Array;
@@ -39,6 +40,7 @@ pub(super) struct SparseReader {
     position: Position,
     /// Bytes of cells to extract at a time from tiles of which too many overlap.
     extracted: u64,
+    looked_at: LookedAt,
 }
 
 impl SparseReader {
@@ -51,6 +53,7 @@ impl SparseReader {
             query,
             plan,
             position: Position::default(),
+            looked_at: LookedAt::default(),
         })
     }
 
@@ -77,16 +80,17 @@ impl SparseReader {
     pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         loop {
             self.query.operation.check()?;
-            let steps = self.steps();
-            let (cells, next) = match steps
-                .step(self.position.clone(), self.most_cells(&output).min(most))
-            {
+            let few = self.most_cells(&output).min(most);
+            let enough = self.looked_at.enough(most);
+            let mut looked_at = 0;
+            let (cells, next) = match self.steps().step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
                 SparseStep::Batch(step) => {
                     let room = self.prefetch_room(&step);
                     self.prefetch(&step, room, most);
                     let is_first = self.position.cluster == 0 && self.position.from.is_none();
                     let several = !is_first || step.next.cluster < self.plan.clusters.len();
+                    looked_at = step.cells;
                     let bounds = (several, room);
                     let to = output.again();
                     let cells = batch::read(&self.query, &step.portions, bounds, to).await?;
@@ -121,6 +125,7 @@ impl SparseReader {
                 }
             };
             self.position = next;
+            self.looked_at.add(looked_at);
             if cells.is_some() {
                 return Ok(cells);
             }
@@ -170,7 +175,8 @@ impl SparseReader {
         // may have enough.
         if self.query.order.curve().is_none()
             && most == u64::MAX
-            && let SparseStep::Batch(later) = self.steps().step(step.next.clone(), u64::MAX)
+            && let SparseStep::Batch(later) =
+                self.steps().step(step.next.clone(), u64::MAX, u64::MAX)
         {
             batch::prefetch(&self.query, &later.portions, room);
         }
@@ -189,6 +195,9 @@ impl SparseReader {
             }
         }
         self.query.fetcher.metadata(&sections).await?;
+        for (of, tile) in self.plan.clusters.iter().filter_map(|c| self.whole_tile(c)) {
+            whole.see(self.query.fragment(of)?, tile.tile, tile.cell_num.into());
+        }
         let mut left = Vec::with_capacity(self.plan.clusters.len());
         for cluster in &self.plan.clusters {
             let taken = match self.whole_tile(cluster) {

@@ -150,6 +150,9 @@ struct Totals {
     all_cells: Option<u64>,
     /// One for each field, in the order of the columns; none if only cells are counted.
     fields: Vec<Aggregator>,
+    /// The greatest of the beginnings of tiles' greatest values, for each field: where it is known
+    /// up to a zero byte.
+    beginnings: Vec<Option<Vec<u8>>>,
 }
 
 impl Totals {
@@ -173,6 +176,7 @@ impl Totals {
         Ok(Self {
             cells: 0,
             all_cells: None,
+            beginnings: vec![None; fields.len()],
             fields,
         })
     }
@@ -212,14 +216,38 @@ impl WholeTiles for Totals {
         wanted.flatten().collect()
     }
 
+    fn see(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) {
+        for (aggregator, greatest) in self.fields.iter().zip(&mut self.beginnings) {
+            if !aggregator.column_type().is_var() {
+                continue;
+            }
+            let field = same_field(fragment, aggregator.column_type());
+            let facts = field.map(|field| tile_facts(fragment, field, tile, cell_num));
+            let begins = facts.and_then(|facts| aggregator.beginning_of_max(&facts));
+            if let Some(begins) = begins
+                && greatest.as_deref().is_none_or(|greatest| greatest < begins)
+            {
+                *greatest = Some(begins.to_vec());
+            }
+        }
+    }
+
     /// Takes in a whole tile by its metadata, if that says enough.
+    ///
+    /// What a greatest value begins with is enough where another tile's begins with something
+    /// greater: whatever follows a zero byte, that one is greater, and is looked at. For example
+    /// `"a\0z"`, of which `a` is stored, beside `b`.
     fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
         let mut facts = Vec::with_capacity(self.fields.len());
-        for aggregator in &self.fields {
+        for (aggregator, greatest) in self.fields.iter().zip(&self.beginnings) {
             let Some(field) = same_field(fragment, aggregator.column_type()) else {
                 return Ok(false);
             };
-            let known = tile_facts(fragment, field, tile, cell_num);
+            let mut known = tile_facts(fragment, field, tile, cell_num);
+            let begins = aggregator.beginning_of_max(&known);
+            if begins.is_some() && begins < greatest.as_deref() {
+                known.max = begins;
+            }
             if !aggregator.can_use(&known) {
                 return Ok(false);
             }

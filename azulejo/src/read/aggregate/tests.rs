@@ -163,6 +163,7 @@ fn tiles_are_taken_by_their_statistics() {
         sum: Some(TileSum::Signed(12)),
         min: Some(&min),
         max: Some(&max),
+        max_up_to_zero: None,
         null_count: Some(4),
     };
     assert!(aggregator.update_from_stats(&facts));

@@ -41,6 +41,7 @@ pub(super) fn tile_facts(
         sum: None,
         min: None,
         max: None,
+        max_up_to_zero: None,
     };
     if let Field::Dimension(d) = field {
         // The box of a sparse tile is the smallest one around its cells.
@@ -64,6 +65,7 @@ pub(super) fn tile_facts(
         let whole = |bytes: &&[u8]| !bytes.contains(&0);
         facts.min = stats.min.filter(whole);
         facts.max = stats.max.filter(whole).filter(|_| !cell_val_num.is_var());
+        facts.max_up_to_zero = stats.max.filter(whole).filter(|_| cell_val_num.is_var());
     }
     // A sum that reached its limit may have come back from there, and shows nothing of it.
     if let (Some(min), Some(max), Some(sum)) = (facts.min, facts.max, stats.sum) {

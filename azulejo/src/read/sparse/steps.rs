@@ -58,6 +58,8 @@ pub(super) struct BatchStep<'a> {
     pub next: Position,
     /// Bytes that the tiles take.
     pub cost: u64,
+    /// Cells that the tiles hold.
+    pub cells: u64,
 }
 
 impl<'a> BatchStep<'a> {
@@ -71,6 +73,7 @@ impl<'a> BatchStep<'a> {
         Self {
             next,
             cost: cost_of(&tiles),
+            cells: cells_of(&tiles),
             portions: vec![Portion {
                 tiles,
                 keyed,
@@ -90,13 +93,14 @@ pub(super) struct SparseSteps<'a> {
 }
 
 impl<'a> SparseSteps<'a> {
-    /// The step from a position on. Batches with more than `most` cells are small if they can be.
+    /// The step from a position on. Batches with more than `most` cells are small if they can be;
+    /// those with `enough` cells are not made larger.
     ///
     /// For example clusters of 3, 5 and 9 MiB and batches of 10 MiB: the first step takes two
     /// clusters, the second one. Had the last 90 MiB, a part of it would be taken; were that more
     /// than all of the budget, and all of its tiles overlapped, they would be looked at some at a
     /// time.
-    pub fn step(&self, at: Position, most: u64) -> SparseStep<'a> {
+    pub fn step(&self, at: Position, most: u64, enough: u64) -> SparseStep<'a> {
         let Position {
             cluster: mut next,
             mut from,
@@ -106,10 +110,12 @@ impl<'a> SparseSteps<'a> {
         let budget = &self.query.budget;
         let batch_bytes = budget.batch.min(budget.result);
         while let Some(cluster) = self.plan.clusters.get(next) {
+            if cells >= enough && !portions.is_empty() {
+                break;
+            }
             let tiles = self.plan.remaining(cluster, from.as_ref());
-            let cells_of = |tile: &&PlannedTile| u64::from(tile.cell_num);
             let more = cost_of(&tiles);
-            let more_cells: u64 = tiles.iter().map(cells_of).sum();
+            let more_cells = cells_of(&tiles);
             let sum = cost.saturating_add(more);
             if sum > budget.total || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
@@ -120,7 +126,11 @@ impl<'a> SparseSteps<'a> {
             // Tiles that the last batch has taken in part have fewer cells left than they say: they
             // do not count here.
             let whole = |tile: &&&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
-            let whole_cells: u64 = tiles.iter().filter(whole).map(cells_of).sum();
+            let whole_cells: u64 = tiles
+                .iter()
+                .filter(whole)
+                .map(|tile| u64::from(tile.cell_num))
+                .sum();
             let is_small = cells + whole_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in
             // parts that fit a cache.
@@ -164,6 +174,7 @@ impl<'a> SparseSteps<'a> {
             portions,
             next,
             cost,
+            cells,
         })
     }
 
@@ -308,6 +319,11 @@ impl<'a> SparseSteps<'a> {
         };
         Some(SparseStep::External { portion, next })
     }
+}
+
+/// Cells that tiles hold.
+fn cells_of(tiles: &[&PlannedTile]) -> u64 {
+    tiles.iter().map(|tile| u64::from(tile.cell_num)).sum()
 }
 
 /// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
