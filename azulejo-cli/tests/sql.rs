@@ -76,3 +76,47 @@ fn queries_over_arrays_catalogs_and_files() {
         );
     }
 }
+
+/// Arrays of imports are changed by their paths; one that cannot be says how to make one that can.
+#[test]
+fn imports_are_changed_by_their_paths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("cells.csv"), "x,v\n1,10\n2,20\n5,50\n9,90\n").expect("a file");
+    for (array, options) in [
+        ("rows", &[][..]),
+        ("many", &["--dims", "x"]),
+        ("one", &["--dims", "x", "--unique"]),
+    ] {
+        let import = ["import", "cells.csv", array, "--quiet"];
+        let mut command = azulejo(folder);
+        command.args(import).args(options).assert().success();
+    }
+    let run = |query: &str| output(azulejo(folder).args(["sql", query]));
+    let all = |array: &str| run(&format!("SELECT x, v FROM '{array}' ORDER BY x")).0;
+    let before = "x,v\n1,10\n2,20\n5,50\n9,90\n";
+    let update = |array: &str| {
+        run(&format!(
+            "UPDATE '{array}' SET v = v + 1 WHERE v IN (10, 50)"
+        ))
+    };
+    let (_, errors) = update("many");
+    assert!(
+        errors.contains("azulejo import --dims .. --unique"),
+        "{errors}"
+    );
+    assert_eq!(all("many"), before);
+    // Without dimensions an import is dense: two cells apart are two boxes.
+    assert_eq!(update("rows").0, "count\n2\n");
+    assert_eq!(all("rows"), "x,v\n1,11\n2,20\n5,51\n9,90\n");
+    let path = folder.join("one").display().to_string();
+    for change in [
+        format!("UPDATE '{path}' SET v = v + 1 WHERE v IN (10, 50)"),
+        "DELETE FROM 'one' WHERE x = 9".to_owned(),
+        "INSERT INTO 'one' VALUES (3, 30)".to_owned(),
+    ] {
+        let (rows, errors) = run(&change);
+        assert!(rows.starts_with("count\n"), "{change}: {rows}{errors}");
+    }
+    assert_eq!(all("one"), "x,v\n1,11\n2,20\n3,30\n5,51\n");
+}

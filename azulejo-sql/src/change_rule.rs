@@ -61,7 +61,7 @@ fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> 
     let schema = table.array().schema();
     if schema.allows_dups {
         return Err(DataFusionError::NotImplemented(format!(
-            "UPDATE {name}: a cell of an array with duplicates cannot be replaced"
+            "UPDATE {name}: a cell of an array with duplicates cannot be replaced; an array that keeps one cell for each coordinate is made by `azulejo import --dims .. --unique`, or by CREATE TABLE .. AS SELECT without 'duplicates'"
         )));
     }
     let LogicalPlan::Projection(projection) = statement.input.as_ref() else {

@@ -125,6 +125,9 @@ fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&ArrayScan> {
 /// As many tasks as pay; never more than there are workers.
 fn tasks_of(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTaskCountEventResponse>> {
     let scan = scan_of(event.plan)?;
+    if scan.takes_few() {
+        return Some(Ok(DesiredTaskCountEventResponse::desired(1)));
+    }
     let each = CellsAPartition::of(event.session_config);
     let each = each.saturating_mul(scan.partitions() as u64);
     let tasks = statistics::stored_cells(scan.array()) / each + 1;

@@ -42,7 +42,8 @@
 //! | `statistics` | what plans may know before |
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
-//! | `write`, `delete`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `write`, `write_dense`, `delete`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `target` | arrays that these name by their URIs |
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
 //! | `distributed` | queries over many machines |
 //! | `flight_sql` | tables for other programs, over Arrow Flight SQL |
@@ -68,14 +69,17 @@ mod functions;
 mod metadata_tables;
 mod new_array;
 mod part_stream;
+mod pieces;
 mod predicate;
 mod scan;
 mod selection;
 mod session;
 mod statistics;
 mod table;
+mod target;
 mod time_travel;
 mod write;
+mod write_dense;
 
 pub use aggregate::AggregateRule;
 pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};

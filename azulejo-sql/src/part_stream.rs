@@ -3,9 +3,11 @@
 use crate::columns::TableColumns;
 use crate::error::{Result, external};
 use crate::filters;
+use crate::pieces::pieces;
 use crate::predicate::Predicate;
 use crate::selection::{self, Selection};
 use crate::statistics;
+use crate::table::blocking;
 use azulejo::arrow::{ArrowOptions, RecordBatchStream};
 use azulejo::{Array, ReadOptions};
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -23,12 +25,6 @@ use futures_util::StreamExt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Cells between two looks at filters that change.
-const CELLS_A_PIECE: u64 = 1 << 18;
-
-/// Pieces of a partition, at most.
-const PIECES: u64 = 256;
-
 /// What one partition reads.
 pub struct PartRead {
     /// The snapshot.
@@ -41,6 +37,8 @@ pub struct PartRead {
     pub options: Option<ReadOptions>,
     /// Filters that change while the plan runs.
     pub dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether the last cells teach most of these filters.
+    pub backwards: bool,
     /// How many partitions share the memory.
     pub partitions: usize,
 }
@@ -107,7 +105,7 @@ impl Running {
                 return Ok(None);
             }
             let Some(stream) = &mut self.current else {
-                match self.next_piece()? {
+                match self.next_piece().await? {
                     Some(options) => {
                         let stream = self.read.array.read_stream(options);
                         self.current = Some(stream.record_batches(ArrowOptions::default()));
@@ -152,12 +150,12 @@ impl Running {
     }
 
     /// What to read next: a piece of which the filters, as they are by now, leave something.
-    fn next_piece(&mut self) -> Result<Option<ReadOptions>> {
+    async fn next_piece(&mut self) -> Result<Option<ReadOptions>> {
         loop {
             let piece = match &mut self.pieces {
                 Some(pieces) => pieces.pop_front(),
                 None => {
-                    let pieces = self.pieces()?;
+                    let pieces = self.pieces().await?;
                     self.pieces.insert(pieces).pop_front()
                 }
             };
@@ -176,7 +174,7 @@ impl Running {
 
     /// The partition in pieces, between which filters that change are looked at again. What must
     /// come in order stays in one.
-    fn pieces(&self) -> Result<VecDeque<ReadOptions>> {
+    async fn pieces(&mut self) -> Result<VecDeque<ReadOptions>> {
         let Some(options) = self.read.options.clone() else {
             return Ok(VecDeque::new());
         };
@@ -185,12 +183,10 @@ impl Running {
             return Ok(VecDeque::from([options]));
         }
         let cells = statistics::stored_cells(&self.read.array) / self.read.partitions as u64;
-        let pieces = (cells / CELLS_A_PIECE + 1).min(PIECES);
-        let parts = self
-            .read
-            .array
-            .split(&options.subarray, usize::try_from(pieces).unwrap_or(1));
-        let parts = parts.map_err(external)?.into_iter();
+        let (array, whole) = (self.read.array.clone(), options.subarray.clone());
+        let backwards = self.read.backwards;
+        let parts = blocking(move || pieces(&array, &whole, cells, backwards)).await?;
+        let parts = parts.into_iter();
         Ok(parts.map(|part| options.clone().subarray(part)).collect())
     }
 

@@ -31,6 +31,9 @@ use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
 use std::fmt;
 use std::sync::Arc;
 
+/// Rows that one partition brings, where any will do: others would only begin to read.
+const FEW_ROWS: usize = 1 << 16;
+
 /// A scan of an array: one snapshot of it, a part of its cells for each partition.
 #[derive(Debug, Clone)]
 pub struct ArrayScan {
@@ -50,6 +53,8 @@ pub struct ArrayScan {
     limit: Option<usize>,
     /// The dimensions by which each partition is sorted, ascending.
     order: Vec<usize>,
+    /// Whether the last cells along the dimensions are wanted most.
+    backwards: bool,
     /// Filters that change while the plan runs; rows that they leave out may be left out.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
     metrics: ExecutionPlanMetricsSet,
@@ -81,15 +86,38 @@ impl ArrayScan {
             is_part: false,
             limit: None,
             order: Vec::new(),
+            backwards: false,
             dynamic: Vec::new(),
             metrics: ExecutionPlanMetricsSet::new(),
         })
     }
 
-    /// At least so many rows are wanted, or all.
+    /// At least so many rows are wanted, or all. Few rows are the first partition's to bring, if it
+    /// need not search for them.
     #[must_use]
     pub fn limited(mut self, limit: Option<usize>) -> Self {
         self.limit = limit;
+        if self.takes_few()
+            && !self.is_part
+            && self.parts.len() > 1
+            && let Selection::Cells { subarray, .. } = &self.selection
+        {
+            self.parts = Arc::new(vec![subarray.clone()]);
+        }
+        self
+    }
+
+    /// Whether few rows are wanted, and the first ones will do.
+    pub fn takes_few(&self) -> bool {
+        self.limit.is_some_and(|rows| rows <= FEW_ROWS)
+            && self.condition().is_none()
+            && self.dynamic.is_empty()
+    }
+
+    /// The same scan in some number of partitions, not fewer than it has parts.
+    #[must_use]
+    pub fn of_partitions(mut self, partitions: usize) -> Self {
+        self.partitions = partitions.max(self.parts.len()).max(1);
         self
     }
 
@@ -233,6 +261,7 @@ impl DataSource for ArrayScan {
                 }
             }),
             dynamic: self.dynamic.clone(),
+            backwards: self.backwards,
             partitions: self.partitions,
         };
         Ok(part_stream::open(read, partition, &context, &self.metrics))
@@ -331,7 +360,17 @@ impl DataSource for ArrayScan {
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
         let Some(dimensions) = self.dimensions_of(order) else {
-            return Ok(SortOrderPushdownResult::Unsupported);
+            // The last cells are not read backwards, but first: what a top-k has seen of them
+            // leaves out the others.
+            return Ok(match self.descends(order) {
+                true => SortOrderPushdownResult::Inexact {
+                    inner: Arc::new(Self {
+                        backwards: true,
+                        ..self.clone()
+                    }),
+                },
+                false => SortOrderPushdownResult::Unsupported,
+            });
         };
         // A part of several ranges is sorted as a whole only if they ascend, which ours do.
         let inner = Arc::new(self.clone().ordered(dimensions));

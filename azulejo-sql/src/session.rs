@@ -7,6 +7,7 @@ use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE};
 use crate::functions;
+use crate::target::{TablesOnly, with_target};
 use crate::time_travel::ArrayRelations;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
@@ -54,6 +55,7 @@ pub fn session_of_tables(
     environment: Arc<RuntimeEnv>,
 ) -> SessionContext {
     let config = config.with_default_catalog_and_schema("azulejo", "public");
+    let config = config.with_extension(Arc::new(TablesOnly));
     let relations: Vec<Arc<dyn RelationPlanner>> =
         vec![Arc::new(ArrayRelations::of_tables(context))];
     let state = builder(context, config, environment).with_relation_planners(relations);
@@ -94,7 +96,8 @@ fn with_functions(session: SessionContext) -> SessionContext {
 /// Runs the statements of a text, one after another, and gives the last one's rows; the others are
 /// run to their end.
 ///
-/// It reads what [`SessionContext::sql`] reads, and `TIMESTAMP AS OF`.
+/// It reads what [`SessionContext::sql`] reads, `TIMESTAMP AS OF`, and URIs in quotes as the targets
+/// of changes.
 ///
 /// # Errors
 /// Text that is no SQL, and whatever goes wrong.
@@ -127,6 +130,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
     }
-    let plan = session.state().statement_to_plan(statement).await?;
+    let state = with_target(session.state(), &statement).await?;
+    let plan = state.statement_to_plan(statement).await?;
     session.execute_logical_plan(plan).await
 }

@@ -233,10 +233,16 @@ impl TableProvider for ArrayTable {
         let selection = Selection::of(&predicates, &self.columns, array.schema());
         let parts = match &selection {
             Selection::Nothing => Vec::new(),
-            Selection::Cells { subarray, .. } => {
+            Selection::Cells {
+                subarray,
+                condition,
+            } => {
                 let wanted = state.config().target_partitions();
-                let most =
-                    statistics::stored_cells(&array) / CellsAPartition::of(state.config()) + 1;
+                let cells = match (limit, condition) {
+                    (Some(rows), None) => statistics::stored_cells(&array).min(rows as u64),
+                    _ => statistics::stored_cells(&array),
+                };
+                let most = cells / CellsAPartition::of(state.config()) + 1;
                 let wanted = wanted.min(usize::try_from(most).unwrap_or(usize::MAX));
                 self.split(&array, subarray, wanted).await?
             }

@@ -3,12 +3,11 @@
 
 use crate::error::{Result, external};
 use crate::table::ArrayTable;
+use crate::write_dense::write_boxes;
 use async_trait::async_trait;
 use azulejo::{ArrayHandle, WriteOptions};
 use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::compute::{
-    SortColumn, concat_batches, lexsort_to_indices, take_record_batch,
-};
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::datasource::sink::DataSink;
 use datafusion::error::DataFusionError;
@@ -67,7 +66,7 @@ impl DataSink for ArraySink {
         let (place, dimensions, dense) = (self.place.clone(), self.dimensions, self.dense);
         let schema = Arc::clone(&self.schema);
         let writing = tokio::task::spawn_blocking(move || match dense {
-            true => write_box(&place, &schema, dimensions, receive),
+            true => write_boxes(&place, &schema, dimensions, receive),
             false => write_cells(&place, receive),
         });
         while let Some(batch) = data.next().await {
@@ -84,10 +83,10 @@ impl DataSink for ArraySink {
 }
 
 /// Batches on their way to a writer, then `None`.
-type Batches = tokio::sync::mpsc::Receiver<Option<Result<RecordBatch>>>;
+pub type Batches = tokio::sync::mpsc::Receiver<Option<Result<RecordBatch>>>;
 
 /// The next batch; `None` behind the last one. That the query was given up is an error.
-fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
+pub fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
     match batches.blocking_recv() {
         Some(batch) => batch.transpose(),
         None => Err(external(azulejo::Error::Cancelled)),
@@ -98,8 +97,7 @@ fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
 /// the memory that a write may take, else several, which count together. Whatever goes wrong,
 /// nothing is seen of them.
 fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
-    let most = place.context().config().memory_budget / 4;
-    let most = usize::try_from(most).unwrap_or(MOST_BYTES).min(MOST_BYTES);
+    let most = most_bytes(place);
     let mut rows = 0;
     let mut writer = None;
     loop {
@@ -139,122 +137,19 @@ fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
     Ok(rows)
 }
 
+/// Bytes of rows that are held at a time: a quarter of what a write may take, and no more than
+/// offsets of text can count.
+pub fn most_bytes(place: &ArrayHandle) -> usize {
+    let most = place.context().config().memory_budget / 4;
+    usize::try_from(most).unwrap_or(MOST_BYTES).min(MOST_BYTES)
+}
+
 /// What a batch holds: of columns that are pieces of larger ones, the pieces.
-fn bytes_of(batch: &RecordBatch) -> usize {
+pub fn bytes_of(batch: &RecordBatch) -> usize {
     let columns = batch.columns().iter();
     let bytes = columns.map(|column| {
         let piece = column.to_data().get_slice_memory_size();
         piece.unwrap_or_else(|_| column.get_array_memory_size())
     });
     bytes.sum()
-}
-
-/// Writes the cells of a dense array, which must fill a box: in any order, each once.
-fn write_box(
-    place: &ArrayHandle,
-    schema: &SchemaRef,
-    dimensions: usize,
-    mut batches: Batches,
-) -> Result<u64> {
-    use azulejo::format::{NdRectangle, Range};
-    let mut all = Vec::new();
-    while let Some(batch) = receive(&mut batches)? {
-        all.push(batch);
-    }
-    let rows = concat_batches(schema, &all)?;
-    if rows.num_rows() == 0 {
-        return Ok(0);
-    }
-    let keys = rows
-        .columns()
-        .iter()
-        .take(dimensions)
-        .map(|column| SortColumn {
-            values: Arc::clone(column),
-            options: None,
-        });
-    let order = lexsort_to_indices(&keys.collect::<Vec<_>>(), None)?;
-    let rows = take_record_batch(&rows, &order)?;
-
-    let snapshot = place.snapshot_to_write().map_err(external)?;
-    let of = &snapshot.schema().domain.dimensions;
-    // Coordinates as the array stores them: what a writer of a sparse array would take.
-    let types = of.iter().map(|dimension| {
-        azulejo::column::ColumnType::new(dimension.name.as_str(), dimension.datatype)
-    });
-    let importer = azulejo::arrow::ArrowImporter::new(types);
-    let places: Vec<usize> = (0..dimensions).collect();
-    let coordinates = importer
-        .convert(&rows.project(&places)?)
-        .map_err(external)?;
-    let mut offsets: Vec<Vec<u64>> = Vec::new();
-    for (dimension, column) in of.iter().zip(&coordinates.columns) {
-        let axis = dimension.axis().ok_or_else(|| {
-            DataFusionError::Internal(format!("dimension {} has no tiles", dimension.name))
-        })?;
-        let view = column.view();
-        let offset = |cell: usize| {
-            axis.offset_of(view.cell(cell)).ok_or_else(|| {
-                DataFusionError::Execution(format!(
-                    "row {cell} lies outside the domain of dimension {}",
-                    dimension.name
-                ))
-            })
-        };
-        offsets.push((0..column.cell_num).map(offset).collect::<Result<_>>()?);
-    }
-    let bounds: Vec<(u64, u64)> = offsets
-        .iter()
-        .map(|along| {
-            let least = along.iter().min().copied().unwrap_or(0);
-            (least, along.iter().max().copied().unwrap_or(0))
-        })
-        .collect();
-    let mut steps = vec![1u64; bounds.len()];
-    for d in (1..bounds.len()).rev() {
-        let len = bounds.get(d).map_or(0, |b| b.1 - b.0 + 1);
-        let step = steps.get(d).copied().unwrap_or(1).saturating_mul(len);
-        if let Some(before) = steps.get_mut(d - 1) {
-            *before = step;
-        }
-    }
-    // Sorted rows fill the box if each lies at its own number's place, and the last at its end.
-    let place_of = |row: usize| {
-        let along = offsets.iter().zip(&bounds).zip(&steps);
-        along.fold(0u64, |sum, ((offsets, bounds), step)| {
-            let offset = offsets.get(row).map_or(0, |offset| offset - bounds.0);
-            sum.saturating_add(offset.saturating_mul(*step))
-        })
-    };
-    let cells = bounds
-        .iter()
-        .fold(1u64, |cells, b| cells.saturating_mul(b.1 - b.0 + 1));
-    let fills = cells == rows.num_rows() as u64
-        && (0..rows.num_rows()).all(|row| place_of(row) == row as u64);
-    if !fills {
-        return Err(DataFusionError::Execution(format!(
-            "{}: rows of a dense array must fill a box, each cell once; there are {} rows for the {cells} cells between the least and greatest coordinates",
-            place.uri(),
-            rows.num_rows()
-        )));
-    }
-    let ranges = of
-        .iter()
-        .zip(&bounds)
-        .filter_map(|(dimension, (first, last))| {
-            let axis = dimension.axis()?;
-            Some(Range::new(axis.coordinate(*first), axis.coordinate(*last)))
-        });
-    let options = WriteOptions::new().subarray(NdRectangle {
-        ranges: ranges.collect(),
-    });
-    let mut writer = place.writer(options).map_err(external)?;
-    let importer = writer.importer().map_err(external)?;
-    let attributes: Vec<usize> = (dimensions..schema.fields().len()).collect();
-    let cells = importer
-        .convert(&rows.project(&attributes)?)
-        .map_err(external)?;
-    writer.write(&cells).map_err(external)?;
-    writer.finish().map_err(external)?;
-    Ok(rows.num_rows() as u64)
 }

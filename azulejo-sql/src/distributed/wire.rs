@@ -71,7 +71,9 @@ pub fn read_scan(r: &mut ByteReader<'_>, context: &Context) -> Result<ArrayScan>
     let scan = scan.limited(read.limit).ordered(read.order);
     Ok(match read.is_part {
         true => scan.with_parts(read.parts, read.partitions),
-        false => scan.with_all_parts(read.parts),
+        false => scan
+            .with_all_parts(read.parts)
+            .of_partitions(read.partitions),
     })
 }
 

@@ -25,6 +25,15 @@ impl ArrayScan {
         (!dimensions.is_empty() && (rows || columns)).then_some(dimensions)
     }
 
+    /// Whether an order is by a dimension first, descending.
+    pub(super) fn descends(&self, order: &[PhysicalSortExpr]) -> bool {
+        order.first().is_some_and(|sort| {
+            let column = sort.expr.downcast_ref::<Column>();
+            sort.options.descending
+                && column.is_some_and(|column| self.dimension_at(column.index()).is_some())
+        })
+    }
+
     /// The dimension that an output column is.
     fn dimension_at(&self, output: usize) -> Option<usize> {
         match self.columns.get(*self.projection.get(output)?)?.place {

@@ -49,6 +49,9 @@ impl ArrayScan {
             let order = self.order.iter().map(name).collect::<Vec<_>>().join(", ");
             write!(f, "{sep}order=[{order}]")?;
         }
+        if self.backwards {
+            write!(f, "{sep}backwards")?;
+        }
         if !self.dynamic.is_empty() {
             let filters = self.dynamic.iter().map(ToString::to_string);
             write!(

@@ -45,7 +45,10 @@ impl Logged {
 
     /// A session in which the array is the table `t`.
     fn session(&self, partitions: usize) -> TestResult<SessionContext> {
+        // Partitions even of few tiles.
+        let cells = azulejo_sql::CellsAPartition(4 * TILE as u64);
         let config = SessionConfig::new().with_target_partitions(partitions);
+        let config = config.with_extension(Arc::new(cells));
         let session = azulejo_sql::session_with(&self.context, config);
         session.register_table("t", azulejo_sql::table(&self.context.array(&self.uri))?)?;
         Ok(session)
@@ -174,7 +177,8 @@ async fn sparse_queries_read_what_they_must() -> TestResult {
                         "15984000|0.0|15999.5|255992000.0",
                         "",
                     ],
-                    // Not yet from metadata: what is stored of texts may be cut short.
+                    // The format keeps no least and greatest values of UTF-8, and `texts` asks for
+                    // those of ASCII.
                     [
                         "SELECT min(s), max(s), count(s) FROM t",
                         "w000|w063|32000",
@@ -247,6 +251,125 @@ async fn sparse_queries_read_what_they_must() -> TestResult {
             .await?;
     }
     Ok(())
+}
+
+/// A limit ends a scan, an order that the array has is no sort, and of the opposite one the last
+/// tiles come first. What is read does not depend on how many partitions there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_read_the_tiles_of_their_rows() -> TestResult {
+    let logged = sparse()?;
+    for partitions in [1, 4] {
+        let session = logged.session(partitions)?;
+        logged
+            .check(
+                &session,
+                &[
+                    ["SELECT b FROM t LIMIT 10", "10 rows", "a1:1"],
+                    [
+                        "SELECT * FROM t LIMIT 1",
+                        "0|0|0|0.0|w000",
+                        "a0:1 a1:1 a2:1 a3:1 a3_var:1 d0:1",
+                    ],
+                    [
+                        "SELECT b FROM t WHERE id >= 7500 LIMIT 3",
+                        "7500 7501 7502",
+                        "a1:1 d0:1",
+                    ],
+                    ["SELECT b FROM t LIMIT 2 OFFSET 1500", "1500 1501", "a1:2"],
+                    [
+                        "SELECT id, b FROM t ORDER BY id LIMIT 2",
+                        "0|0 1|1",
+                        "a1:1 d0:1",
+                    ],
+                    [
+                        "SELECT id FROM t WHERE id > 4711 ORDER BY id LIMIT 2 OFFSET 1",
+                        "4713 4714",
+                        "d0:1",
+                    ],
+                    ["SELECT b FROM t LIMIT 0", "", ""],
+                ],
+            )
+            .await?;
+    }
+    // Rows that must be searched for are searched for by all partitions.
+    let session = logged.session(1)?;
+    logged
+        .check(
+            &session,
+            &[
+                [
+                    "SELECT b FROM t WHERE b > 20500 ORDER BY id LIMIT 2",
+                    "20501 20502",
+                    "a1:1 d0:1",
+                ],
+                // As many tiles again as were looked at before.
+                [
+                    "SELECT id FROM t WHERE s LIKE 'w014%' LIMIT 2",
+                    "7000 7001",
+                    "a3:8 a3_var:8 d0:1",
+                ],
+                [
+                    "SELECT b FROM t ORDER BY id DESC LIMIT 2",
+                    "31999 31998",
+                    "a1:1 d0:1",
+                ],
+                [
+                    "SELECT b FROM t WHERE id < 16000 ORDER BY id DESC, b LIMIT 3",
+                    "15999 15998 15997",
+                    "a1:1 d0:1",
+                ],
+                ["SELECT id FROM t ORDER BY b LIMIT 3", "0 1 2", "a1:1 d0:1"],
+            ],
+        )
+        .await
+}
+
+/// Least and greatest values of text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_have_bounds_in_metadata() -> TestResult {
+    let logged = Logged::new()?;
+    let place = logged.context.array(&logged.uri);
+    place.create(
+        ArraySchema::sparse()
+            .string_dimension("k")
+            .attribute("a", Datatype::Int32)
+            .attribute("b", Datatype::Int64)
+            .attribute("c", Datatype::Int64)
+            .attribute("s", Datatype::StringAscii)
+            .coords_filters(Pipeline::default())
+            .offsets_filters(Pipeline::default())
+            .capacity(TILE as u64)
+            .build()?,
+    )?;
+    let ids: Vec<i64> = (0..8 * TILE).collect();
+    let keys: Vec<String> = ids.iter().map(|id| format!("k{id:04}")).collect();
+    let words: Vec<String> = ids.iter().map(|id| format!("w{:03}", id / 500)).collect();
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_strings("k", keys.iter().map(String::as_str)),
+        ColumnBuffers::of_values("a", vec![0i32; ids.len()]),
+        ColumnBuffers::of_values("b", ids.clone()),
+        ColumnBuffers::of_values("c", ids),
+        ColumnBuffers::of_strings("s", words.iter().map(String::as_str)),
+    ])?)?;
+    writer.finish()?;
+    let session = logged.session(1)?;
+    logged
+        .check(
+            &session,
+            &[
+                [
+                    "SELECT min(k), max(k), count(k) FROM t",
+                    "k0000|k7999|8000",
+                    "",
+                ],
+                ["SELECT min(s), count(s) FROM t", "w000|8000", ""],
+                // A greatest value is stored up to its first zero byte: more may follow there, in the
+                // tile where that is greatest.
+                ["SELECT max(s) FROM t", "w015", "a3:1 a3_var:1"],
+            ],
+        )
+        .await
 }
 
 /// What the first rows teach leaves out the tiles behind them.
@@ -324,6 +447,9 @@ async fn dense_queries_read_the_tiles_of_their_box() -> TestResult {
                     "7999|8000",
                     "",
                 ],
+                // Parts of a tile.
+                ["SELECT v FROM t LIMIT 3", "0 1 2", "a1:536B"],
+                ["SELECT v FROM t ORDER BY y, x LIMIT 2", "0 1", "a1:528B"],
                 [
                     "SELECT v FROM t WHERE y = 60 AND x BETWEEN 25 AND 27",
                     "4825 4826 4827",

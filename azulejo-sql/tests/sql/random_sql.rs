@@ -5,10 +5,15 @@ use azulejo::{Config, Context};
 use azulejo_sql::{ArrayTable, TableOptions};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::catalog::TableProvider;
+use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::prelude::SessionContext;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Seeds of a usual run; `AZULEJO_SQL_SEEDS` asks for more, `AZULEJO_SQL_SEED` for one.
+/// Seeds of a usual run; `AZULEJO_SQL_SEEDS` asks for more, `AZULEJO_SQL_SEED` for one, with both so
+/// many from that one.
 const SEEDS: u64 = 24;
 
 /// Queries over each array.
@@ -18,9 +23,10 @@ const QUERIES: usize = 40;
 async fn arrays_answer_as_rows_in_memory() -> TestResult {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seeds = match number("AZULEJO_SQL_SEED") {
-        Some(seed) => seed..seed + 1,
+        Some(seed) => seed..seed + number("AZULEJO_SQL_SEEDS").unwrap_or(1),
         None => 0..number("AZULEJO_SQL_SEEDS").unwrap_or(SEEDS),
     };
+    let kept = std::env::var_os("AZULEJO_SQL_KEEP").map(PathBuf::from);
     let (mut pushed, mut counted, mut queries) = (0, 0, 0);
     for seed in seeds {
         let mut numbers = Numbers(seed * 7_919 + 1);
@@ -38,15 +44,24 @@ async fn arrays_answer_as_rows_in_memory() -> TestResult {
             .iter()
             .map(|f| (f.name().clone(), f.data_type().clone()))
             .collect();
+        let kept = kept.as_ref().map(|folder| folder.join(seed.to_string()));
+        let mut kept = match kept {
+            Some(folder) => Some(Kept::new(folder, &theirs).await?),
+            None => None,
+        };
         for _ in 0..QUERIES {
             let query = Query::random(&columns, table.array().schema().domain.ndim(), &mut numbers);
-            let plan = plan(&ours, &query.sql).await?;
+            let plan = plan(&ours, &query.sql).await;
+            let plan = plan.map_err(|error| format!("seed {seed}: {}\n{error}", query.sql))?;
             pushed += usize::from(plan.contains("condition=") || plan.contains("subarray="));
             counted += usize::from(plan.contains("ArrayAggregateExec"));
             queries += 1;
             check(&ours, &theirs, &query)
                 .await
                 .map_err(|error| format!("seed {seed}: {}\n{error}\n{plan}", query.sql))?;
+            if let Some(kept) = &mut kept {
+                kept.answer(&query, &ours).await?;
+            }
         }
     }
     assert!(
@@ -57,6 +72,51 @@ async fn arrays_answer_as_rows_in_memory() -> TestResult {
         counted * 40 > queries,
         "only {counted} of {queries} queries were answered by metadata"
     );
+    Ok(())
+}
+
+/// What a run leaves behind for an engine that is not DataFusion: an array's rows, the queries, and the
+/// array's answers.
+struct Kept {
+    folder: PathBuf,
+    queries: File,
+    answers: usize,
+}
+
+impl Kept {
+    /// Keeps the rows of the table `a`, in `rows.parquet`.
+    async fn new(folder: PathBuf, rows: &SessionContext) -> TestResult<Self> {
+        std::fs::create_dir_all(&folder)?;
+        write(&folder.join("rows.parquet"), rows, "SELECT * FROM a").await?;
+        Ok(Self {
+            queries: File::create(folder.join("queries.ndjson"))?,
+            folder,
+            answers: 0,
+        })
+    }
+
+    /// Keeps a query as a line of `queries.ndjson`, and its answer beside it.
+    async fn answer(&mut self, query: &Query, session: &SessionContext) -> TestResult {
+        let file = format!("{}.parquet", self.answers);
+        write(&self.folder.join(&file), session, &query.sql).await?;
+        let (sql, order, limited) = (&query.sql, query.order, query.limited);
+        let line =
+            serde_json::json!({"sql": sql, "answer": file, "order": order, "limited": limited});
+        writeln!(self.queries, "{line}")?;
+        self.answers += 1;
+        Ok(())
+    }
+}
+
+/// Writes the rows of a query to a Parquet file.
+async fn write(file: &Path, session: &SessionContext, sql: &str) -> TestResult {
+    let frame = session.sql(sql).await?;
+    let schema = Arc::new(frame.schema().as_arrow().clone());
+    let mut writer = ArrowWriter::try_new(File::create(file)?, schema, None)?;
+    for batch in frame.collect().await? {
+        writer.write(&batch)?;
+    }
+    writer.close()?;
     Ok(())
 }
 
@@ -190,7 +250,7 @@ impl Query {
         };
         let list = |columns: &[String]| columns.join(", ");
         let (mut order, mut limited) = (None, false);
-        let sql = match numbers.below(12) {
+        let sql = match numbers.below(18) {
             8 => {
                 // The first rows by any column: what they teach narrows the scan.
                 let key = &numbers.pick(columns).0;
@@ -221,6 +281,69 @@ impl Query {
             11 => {
                 let key = &numbers.pick(columns).0;
                 format!("SELECT DISTINCT {key} FROM a{filter}")
+            }
+            12 => {
+                let key = &numbers.pick(columns).0;
+                let (op, most) = (numbers.pick(&["<", ">="]), numbers.below(6));
+                format!(
+                    "SELECT {key}, count(*), count(DISTINCT i), max(s) FROM a{filter} GROUP BY {key} HAVING count(*) {op} {most}"
+                )
+            }
+            13 => {
+                let (one, two) = (&numbers.pick(columns).0, &numbers.pick(columns).0);
+                let inner = condition(columns, numbers, 1);
+                format!(
+                    "SELECT count(DISTINCT {one}), count({two}) FILTER (WHERE {inner}), min(i) FILTER (WHERE {inner}) FROM a{filter}"
+                )
+            }
+            14 => {
+                let key = &numbers.pick(columns).0;
+                format!(
+                    "SELECT x, i, sum(i) OVER (PARTITION BY {key}), count(*) OVER (PARTITION BY {key}) FROM a{filter}"
+                )
+            }
+            15 => {
+                let key = &numbers.pick(columns).0;
+                let inner = condition(columns, numbers, 1);
+                let not = if numbers.once_in(2) { "NOT " } else { "" };
+                match numbers.below(2) {
+                    0 => format!(
+                        "SELECT p.x, p.i FROM a AS p WHERE {not}EXISTS (SELECT 1 FROM (SELECT * FROM a WHERE {inner}) AS q WHERE q.{key} = p.{key})"
+                    ),
+                    _ => format!(
+                        "SELECT x, i FROM a WHERE {not}i = (SELECT max(i) FROM a WHERE {inner})"
+                    ),
+                }
+            }
+            16 => {
+                let key = &numbers.pick(columns).0;
+                let inner = condition(columns, numbers, 1);
+                let both = numbers.pick(&["UNION ALL", "UNION", "INTERSECT", "EXCEPT"]);
+                format!("SELECT {key} FROM a{filter} {both} SELECT {key} FROM a WHERE {inner}")
+            }
+            17 => {
+                // Orders that no array has, or has in part.
+                let mut names: Vec<String> = Vec::new();
+                while names.len() < 3 {
+                    let name = &numbers.pick(columns).0;
+                    if !names.contains(name) {
+                        names.push(name.clone());
+                    }
+                }
+                order = Some(names.len());
+                limited = true;
+                let directions = ["", " DESC", " NULLS FIRST", " DESC NULLS LAST"];
+                let keys: Vec<String> = names
+                    .iter()
+                    .map(|name| format!("{name}{}", numbers.pick(&directions)))
+                    .collect();
+                format!(
+                    "SELECT {} FROM a{filter} ORDER BY {} LIMIT {} OFFSET {}",
+                    list(&names),
+                    list(&keys),
+                    numbers.below(20),
+                    numbers.below(8)
+                )
             }
             0..=2 => {
                 let mut chosen: Vec<String> = Vec::new();
@@ -317,7 +440,7 @@ fn condition(columns: &[(String, DataType)], numbers: &mut Numbers, depth: u64) 
     let (one, two, three) = (value(), value(), value());
     let op = *numbers.pick(&["=", "<>", "<", "<=", ">", ">="]);
     let text = matches!(data_type, DataType::LargeUtf8);
-    match numbers.below(9) {
+    match numbers.below(14) {
         0 => format!("{name} IS {not}NULL"),
         1 => format!("{name} {not}IN ({one}, {two}, {three})"),
         2 => format!("{name} {not}BETWEEN {one} AND {two}"),
@@ -325,6 +448,22 @@ fn condition(columns: &[(String, DataType)], numbers: &mut Numbers, depth: u64) 
         4 if data_type == DataType::Boolean => format!("{not}{name}"),
         5 => format!("{one} {op} {name}"),
         6 => format!("{not}({name} {op} {one})"),
+        9 if data_type == DataType::Int32 => {
+            format!(
+                "{name} {} {op} {one}",
+                numbers.pick(&["+ 1", "% 3", "* 2", "/ 2"])
+            )
+        }
+        10 => format!("coalesce({name}, {one}) {op} {two}"),
+        11 if !data_type.is_floating() => format!("({name} IS {not}DISTINCT FROM {one})"),
+        12 if text => {
+            let pattern = numbers.pick(&["%b%", "_b%", "%a", "a_", "%", "", "Z_rich", "a%a"]);
+            format!(
+                "{name} {not}{} '{pattern}'",
+                numbers.pick(&["LIKE", "ILIKE"])
+            )
+        }
+        13 => format!("CASE WHEN {name} {op} {one} THEN i > 0 ELSE {name} <> {two} END"),
         7 if numbers.once_in(4) => format!("{name} {not}IN ({one}, NULL)"),
         _ => format!("{name} {op} {one}"),
     }

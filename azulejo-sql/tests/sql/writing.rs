@@ -103,7 +103,7 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
     assert!(
         refused(&session, "UPDATE d SET v = 3")
             .await
-            .contains("duplicates")
+            .contains("azulejo import --dims .. --unique")
     );
     rows(&session, "CREATE EXTERNAL TABLE n (id BIGINT, v INT NOT NULL, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://n'").await?;
     rows(&session, "INSERT INTO n VALUES (1, 1)").await?;
@@ -129,7 +129,7 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
 }
 
 #[tokio::test]
-async fn dense_updates_fill_a_box() -> TestResult {
+async fn dense_updates_change_the_cells_that_are_named() -> TestResult {
     let context = Context::new(Config::default(), None)?;
     let session = azulejo_sql::session(&context);
     rows(&session, "CREATE EXTERNAL TABLE g (y INT, x INT, v BIGINT NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://g' OPTIONS ('dense' 'true', 'domain.y' '0..9', 'domain.x' '0..9', 'tile.y' '5', 'tile.x' '5')").await?;
@@ -146,14 +146,128 @@ async fn dense_updates_fill_a_box() -> TestResult {
         rows(&session, "SELECT v FROM g WHERE v < 0 ORDER BY y").await?,
         ["-24", "-34"]
     );
-    assert!(
-        refused(&session, "UPDATE g SET v = 0 WHERE v IN (11, 33)")
-            .await
-            .contains("fill a box")
+    // Two boxes, which are two fragments and one commit.
+    let place = context.array("mem://g");
+    assert_eq!(place.open()?.fragments().len(), 2);
+    assert_eq!(
+        rows(&session, "UPDATE g SET v = 0 WHERE v IN (11, 12, 33)").await?,
+        ["3"]
+    );
+    assert_eq!(place.open()?.fragments().len(), 4);
+    assert_eq!(
+        rows(&session, "SELECT y, x FROM g WHERE v = 0 ORDER BY y, x").await?,
+        ["0|0", "1|1", "1|2", "3|3"]
+    );
+    assert_eq!(rows(&session, "SELECT count(*) FROM g").await?, ["100"]);
+    // No place outside the domain, and none twice.
+    for (insert, reason) in [
+        ("INSERT INTO g VALUES (1, 1, 5), (12, 3, 5)", "outside"),
+        (
+            "INSERT INTO g VALUES (1, 1, 5), (4, 4, 5), (1, 1, 6)",
+            "same cell",
+        ),
+    ] {
+        let error = refused(&session, insert).await;
+        assert!(error.contains(reason), "{insert}: {error}");
+    }
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM g WHERE v = 5").await?,
+        ["1"]
+    );
+    Ok(())
+}
+
+/// Rows that lie far apart are written with the cells between them, if there are any.
+#[tokio::test]
+async fn scattered_updates_are_one_fragment() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE r (n BIGINT, v BIGINT, s VARCHAR NOT NULL, PRIMARY KEY (n)) STORED AS AZULEJO LOCATION 'mem://r' OPTIONS ('dense' 'true', 'domain.n' '0..9999', 'tile.n' '100')").await?;
+    rows(&session, "INSERT INTO r SELECT n, CASE WHEN n % 5 = 0 THEN NULL ELSE n END, 'w' || n FROM generate_series(10, 1009) AS a(n)").await?;
+    let place = context.array("mem://r");
+    let update = "UPDATE r SET v = -1, s = s || '!' WHERE n % 7 = 0";
+    assert_eq!(rows(&session, update).await?, ["143"]);
+    assert_eq!(place.open()?.fragments().len(), 2);
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT n, v, s FROM r WHERE n BETWEEN 19 AND 22 ORDER BY n"
+        )
+        .await?,
+        ["19|19|w19", "20|∅|w20", "21|-1|w21!", "22|22|w22"]
     );
     assert_eq!(
-        rows(&session, "SELECT count(*) FROM g WHERE v = 0").await?,
-        ["1"]
+        rows(&session, "SELECT count(*), count(v), sum(v), min(n), max(n) FROM r").await?,
+        rows(&session, "SELECT count(*), count(v), sum(v), min(n), max(n) FROM (SELECT n, CASE WHEN n % 7 = 0 THEN -1 WHEN n % 5 = 0 THEN NULL ELSE n END AS v FROM generate_series(10, 1009) AS a(n))").await?
+    );
+    // Cells that nobody wrote are not made up.
+    let scattered = "INSERT INTO r SELECT n * 2, 0, 'new' FROM generate_series(1000, 1999) AS a(n)";
+    let error = refused(&session, scattered).await;
+    assert!(
+        error.contains("azulejo import --dims .. --unique"),
+        "{error}"
+    );
+    assert_eq!(rows(&session, "SELECT count(*) FROM r").await?, ["1000"]);
+    assert_eq!(place.open()?.fragments().len(), 2);
+    Ok(())
+}
+
+/// Changes find arrays by their URIs in quotes, as queries do; in sessions of tables neither does.
+#[tokio::test]
+async fn changes_find_arrays_by_their_uris() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    session(&context).await?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("an array.v1").display().to_string();
+    let session = azulejo_sql::session(&context);
+    let copy = "COPY (SELECT * FROM 'mem://t') TO '{}' STORED AS AZULEJO OPTIONS (dimensions 'id')";
+    rows(&session, &copy.replace("{}", &path)).await?;
+    rows(&session, "CREATE TABLE few AS VALUES (2, 200), (3, 300)").await?;
+    for uri in ["mem://t", &path] {
+        let all = format!("SELECT id, v, s FROM '{uri}' ORDER BY id");
+        for (change, number) in [
+            ("INSERT INTO '{}' VALUES (6, 60, 'f'), (7, 70, 'g')", "2"),
+            (
+                "INSERT INTO '{}' (s, id, v) SELECT 'h', id + 7, v FROM '{}' WHERE id = 1",
+                "1",
+            ),
+            ("UPDATE '{}' SET v = v + 1 WHERE id = 2", "1"),
+            (
+                "UPDATE '{}' AS u SET v = 0 WHERE u.id IN (SELECT column1 FROM few) AND u.s IS NULL",
+                "1",
+            ),
+            ("DELETE FROM '{}' WHERE id BETWEEN 4 AND 6", "3"),
+        ] {
+            let change = change.replace("{}", uri);
+            plan(&session, &change).await?;
+            assert_eq!(rows(&session, &change).await?, [number], "{change}");
+        }
+        let left = ["1|10|a", "2|21|b", "3|0|∅", "7|70|g", "8|10|h"];
+        assert_eq!(rows(&session, &all).await?, left, "{uri}");
+        // Text that is also the name of another table says too little.
+        session.register_table(uri, azulejo_sql::table(&context.array("mem://t"))?)?;
+        let delete = format!("DELETE FROM '{uri}' WHERE id = 1");
+        assert!(
+            refused(&session, &delete).await.contains("besides"),
+            "{uri}"
+        );
+        session.deregister_table(uri)?;
+        refused(&session, &format!("DELETE FROM \"{uri}\" WHERE id = 1")).await;
+        let tables =
+            azulejo_sql::session_of_tables(&context, Default::default(), Default::default());
+        for statement in [
+            &delete,
+            &format!("INSERT INTO '{uri}' VALUES (9, 9, 'i')"),
+            &all,
+        ] {
+            refused(&tables, statement).await;
+        }
+        assert_eq!(rows(&session, &all).await?, left, "{uri}");
+    }
+    assert!(
+        refused(&session, "DELETE FROM 'mem://none' WHERE id = 1")
+            .await
+            .contains("mem://none")
     );
     Ok(())
 }
