@@ -248,7 +248,7 @@ async function body(response, path, counts) {
   try {
     bytes =
       length > PIECEWISE && !encoded && response.body
-        ? await pieces(response.body, length)
+        ? await inPieces(response.body, length)
         : new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     throw failure("Cut", path, `the answer broke off: ${error.message}`, error, true);
@@ -257,14 +257,20 @@ async function body(response, path, counts) {
   return bytes;
 }
 
-/** Piece by piece into memory of our own, which `release` can free: browsers hold on to theirs. */
-async function pieces(stream, length) {
+/**
+ * Piece by piece into memory of our own, which `release` can free: what a browser hands out it
+ * holds on to until its collector comes, which in a scan is hundreds of megabytes later.
+ */
+async function inPieces(stream, length) {
   const bytes = new Uint8Array(length);
-  const reader = stream.getReader();
+  const { reader, next, end } = pieceReader(stream);
   let at = 0;
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return at === length ? bytes : bytes.subarray(0, at);
+    const { done, value } = await next();
+    if (done) {
+      end();
+      return at === length ? bytes : bytes.subarray(0, at);
+    }
     if (at + value.length > length) {
       reader.cancel().catch(() => {});
       throw new Error(`it has more than the ${length} bytes that it was said to have`);
@@ -272,6 +278,30 @@ async function pieces(stream, length) {
     bytes.set(value, at);
     at += value.length;
   }
+}
+
+/** The most that is asked of a body at a time. */
+const PIECE = 256 << 10;
+/** Memory in which pieces came, of bodies that were read to their end. */
+const carriers = [];
+
+/** A body's reader; where the body takes memory of ours, all its pieces come in the same. */
+function pieceReader(stream) {
+  let reader;
+  try {
+    reader = stream.getReader({ mode: "byob" });
+  } catch {
+    reader = stream.getReader();
+    return { reader, next: () => reader.read(), end: () => {} };
+  }
+  let carrier = carriers.pop() ?? new ArrayBuffer(PIECE);
+  const next = async () => {
+    const piece = await reader.read(new Uint8Array(carrier));
+    // It comes back with every piece, with the last, empty one as well.
+    carrier = piece.value?.buffer;
+    return piece;
+  };
+  return { reader, next, end: () => carrier && carriers.push(carrier) };
 }
 
 async function whole(response, path, { limit }, counts) {

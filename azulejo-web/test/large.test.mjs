@@ -103,13 +103,9 @@ export default async function (origin) {
 const folders = { "/pkg": join(here, "../pkg"), "/test": here, "/arrays": large };
 const options = { skip: skip || (isKnown ? false : "this system does not tell what a process takes") };
 
-/**
- * What a page holds is what it takes in the middle; at most it takes as much more as the browser's
- * collector leaves of what was fetched and shown before, which is no work of ours.
- */
-function staysBelow({ median, most }, holds) {
-  assert.ok(median < holds, `${median} MB in the middle`);
-  assert.ok(most < holds + 150, `${most} MB at most`);
+/** At most: with what the browser's collector leaves of what was fetched and shown before. */
+function staysBelow({ median, most }, limit) {
+  assert.ok(most < limit, `${most} MB at most, ${median} MB in the middle`);
 }
 
 test("a scan of 1 GB in a browser stays below 300 MB", options, async (t) => {
@@ -119,9 +115,9 @@ test("a scan of 1 GB in a browser stays below 300 MB", options, async (t) => {
   staysBelow(memory, 300);
 });
 
-test("windows of 1 GB in a browser stay below 250 MB", options, async (t) => {
+test("windows of 1 GB in a browser stay below 300 MB", options, async (t) => {
   const { answer, ...memory } = await measured(windows, folders);
   t.diagnostic(`${memory.median} MB in the middle, ${memory.most} MB at most`);
   assert.equal(answer.cells, 120 * TILE * TILE);
-  staysBelow(memory, 250);
+  staysBelow(memory, 300);
 });
