@@ -23,17 +23,17 @@ async function measured(work) {
 
 const box = { y: [250, 349], x: [420, 519] };
 
-test("opening with a manifest and a first box take four rounds, a warm box one", async () => {
+test("opening with a manifest and a first box take two rounds, a warm box one", async () => {
   const cold = await measured(async () => {
     const array = await openArray(`${server.url}/arrays/demo/grid`);
     return [array, await array.get(box)];
   });
   const [array, first] = cold.result;
   assert.equal(first.columns.v.get(0), 250420);
-  assert.ok(cold.rounds <= 4, `${cold.rounds} rounds`);
-  // The manifest, the schema, two footers with where tiles lie, and the four tiles, which are near
-  // each other two by two.
-  assert.ok(cold.requests.length <= 6, `${cold.requests.map((r) => r.path).join("\n")}`);
+  // The manifest, which holds the schema and the footers with where tiles lie; then the four tiles,
+  // which are near each other two by two.
+  assert.equal(cold.rounds, 2);
+  assert.ok(cold.requests.length <= 3, `${cold.requests.map((r) => r.path).join("\n")}`);
   const warm = await measured(() => array.get({ y: [550, 649], x: [420, 519] }));
   assert.equal(warm.rounds, 1, `${warm.rounds} rounds`);
   assert.ok(warm.requests.length <= 4, `${warm.requests.length} requests`);
@@ -57,12 +57,19 @@ test("another time of an open array asks for little", async () => {
   assert.deepEqual(earlier.requests, []);
 });
 
+test("a manifest of the first version takes four rounds at most", async () => {
+  const url = `${server.url}/arrays/old/grid`;
+  const { rounds, result } = await measured(async () => (await openArray(url)).get(box));
+  assert.equal(result.columns.v.get(0), 250420);
+  assert.ok(rounds <= 4, `${rounds} rounds`);
+});
+
 test("a sparse box takes few rounds", async () => {
   const cold = await measured(async () => {
     const array = await openArray(`${server.url}/arrays/demo/points`);
     return array.get({ x: [100, 110] });
   });
   assert.equal(cold.result.cells, 11);
-  // The manifest, schema and footer, the enumeration, coordinates, the other fields.
-  assert.ok(cold.rounds <= 5, `${cold.rounds} rounds`);
+  // The manifest, coordinates, the other fields.
+  assert.ok(cold.rounds <= 3, `${cold.rounds} rounds`);
 });

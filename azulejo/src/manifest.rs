@@ -3,8 +3,9 @@
 //!
 //! Opening begins with listings. A plain web server has none, and some who may read a bucket may
 //! not list it. A manifest is a sidecar, `__azulejo/manifest` in the folder of an array or group,
-//! that holds these listings as they were at a moment: names, sizes, the time. TileDB's other
-//! readers and writers pass the folder by.
+//! that holds these listings as they were at a moment: names, sizes, the time, and the contents of
+//! the small files that opening reads (schemas, key-values, fragments' metadata), none of which ever
+//! change. TileDB's other readers and writers pass the folder by.
 //!
 //! A manifest is made by [`ObjectHandle::write_manifests`] and is never made anew by writes to the
 //! array, so that it can be stale. Where a folder can be listed the listing counts and the manifest
@@ -16,9 +17,11 @@
 //! [`ObjectHandle::write_manifests`]: crate::object::ObjectHandle::write_manifests
 //! [`ObjectHandle::manifest_state`]: crate::object::ObjectHandle::manifest_state
 
+mod contents;
 mod sidecar;
 mod storage;
 
+pub(crate) use contents::fill;
 pub use sidecar::{MANIFEST_FILE, Manifest};
 
 use crate::config::ManifestUse;

@@ -217,7 +217,10 @@ fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
         "{changes:?}"
     );
     for context in [&blind, &always] {
-        let error = context.array(URI).open().unwrap_err();
+        // It opens by what the manifest holds, and then its cells are missing.
+        let array = context.array(URI).open().unwrap();
+        let read = array.read(ReadOptions::new()).unwrap().read_all();
+        let error = read.unwrap_err();
         assert!(
             matches!(error, Error::NotFound { what, .. } if what.contains("stale")),
             "{error}"
@@ -258,9 +261,11 @@ fn always_means_one_read_and_no_listing() {
         }
     };
     let names: Vec<String> = requests.iter().filter_map(name).collect();
-    // The manifest, the schema, five footers.
-    assert_eq!((requests.len(), names.len()), (7, 7), "{requests:?}");
-    assert_eq!(names[0], "manifest");
+    // It holds the schema and the footers.
+    assert_eq!(
+        (requests.len(), names.as_slice()),
+        (1, &["manifest".to_owned()][..])
+    );
     assert_eq!(coordinates(&array), [0, 1, 2, 3, 4]);
     assert_eq!(log.list_num(), 0);
 }
@@ -423,7 +428,74 @@ fn sample() -> Manifest {
     Manifest {
         made: 1_700_000_000_000,
         folders,
+        contents: BTreeMap::new(),
     }
+}
+
+#[test]
+fn sidecars_hold_contents_of_files_that_they_name() {
+    let mut manifest = sample();
+    let bare = manifest.encode().unwrap();
+    manifest.contents = BTreeMap::from([("__schema/b".into(), Bytes::new())]);
+    manifest.folders.get_mut("__schema").unwrap()[0].size = Some(3);
+    let name = "__schema/__1_1_ab";
+    manifest
+        .contents
+        .insert(name.into(), Bytes::from_static(b"abc"));
+    let bytes = manifest.encode().unwrap();
+    assert_eq!(Manifest::decode(&bytes, LIMIT).unwrap(), manifest);
+    // Of the first version, which held none.
+    assert_eq!(Manifest::decode(&bare, LIMIT).unwrap(), sample());
+    let version = |bytes: &[u8]| {
+        let tile = azulejo::format::tile::GenericTile::decode(bytes, None, LIMIT).unwrap();
+        tile.data[4]
+    };
+    assert_eq!((version(&bare), version(&bytes)), (1, 2));
+    for (path, bytes) in [
+        (name, "ab"),
+        ("__schema/c", ""),
+        ("__schema", ""),
+        ("../x", ""),
+    ] {
+        let mut bad = manifest.clone();
+        bad.contents
+            .insert(path.into(), Bytes::from_static(bytes.as_bytes()));
+        assert!(
+            Manifest::decode(&bad.encode().unwrap(), LIMIT).is_err(),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn opening_by_a_manifest_reads_nothing_else() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let listing = context(Arc::clone(&memory), ManifestUse::Never);
+    listing.array(URI).create(new_array()).unwrap();
+    for x in 0..5 {
+        write(&listing, URI, x);
+    }
+    listing.object(URI).create_snapshot("v1", Some(3)).unwrap();
+    listing.object(URI).write_manifests().unwrap();
+    let logged = RequestLogStorage::new(memory);
+    let log = logged.log();
+    let always = context(Arc::new(logged), ManifestUse::Always);
+    let array = always.array(URI).open().unwrap();
+    array.metadata().unwrap();
+    let paths = |requests: Vec<Request>| -> Vec<String> {
+        let path = |request: &Request| match request {
+            Request::Read { path, .. } => path.name().to_owned(),
+            other => format!("{other:?}"),
+        };
+        requests.iter().map(path).collect()
+    };
+    assert_eq!(paths(log.take()), ["manifest"]);
+    assert_eq!(coordinates(&array), [0, 1, 2, 3, 4]);
+    let data = paths(log.take());
+    assert!(data.iter().all(|name| name == "d0.tdb"), "{data:?}");
+    let named = always.object(URI).snapshots().unwrap();
+    assert_eq!((named[0].name.as_str(), named[0].at), ("v1", 3));
+    assert_eq!(paths(log.take()), ["manifest"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! | part | bytes |
 //! |---|---|
 //! | mark | 4: `AZMF` |
-//! | version | 4: 1 |
+//! | version | 4: 2, or 1 without contents of files |
 //! | moment, milliseconds since 1970 | 8 |
 //! | number of folders | 8 |
 //! | each folder, sorted: length of its path | 4 |
@@ -14,12 +14,18 @@
 //! | its name | |
 //! | 0 a folder, 1 a file, 2 a file of a known size | 1 |
 //! | that size | 8 |
+//! | version 2: number of files whose contents follow | 8 |
+//! | each of them, sorted: length of its path | 4 |
+//! | its path | |
+//! | its size | 8 |
+//! | its bytes | |
 
 use crate::storage::Entry;
 use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo_format::tile::{GenericTile, GenericTileHeader};
 use azulejo_format::wire::{ByteReader, ByteWriter};
 use azulejo_format::{CellValNum, Datatype, DecodeError, FormatVersion};
+use bytes::Bytes;
 use std::collections::BTreeMap;
 
 /// The sidecar of an array or group, relative to its folder.
@@ -35,6 +41,9 @@ pub struct Manifest {
     /// name. Folders of nested objects, such as the arrays of dimension labels and members of a
     /// group, are named in what holds them and have manifests of their own.
     pub folders: BTreeMap<String, Vec<Entry>>,
+    /// By path relative to the object: all bytes of small files that opening reads and that never
+    /// change, so that it need not ask for them. Each is named in `folders` with its size.
+    pub contents: BTreeMap<String, Bytes>,
 }
 
 impl Manifest {
@@ -62,7 +71,9 @@ impl Manifest {
 }
 
 const MARK: [u8; 4] = *b"AZMF";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Of those without contents, which earlier releases read too.
+const BARE_VERSION: u32 = 1;
 
 /// Names repeat from folder to folder, so that chunks are long.
 const CHUNK_SIZE: u32 = 8 << 20;
@@ -70,6 +81,7 @@ const CHUNK_SIZE: u32 = 8 << 20;
 /// Bytes that a folder or an entry takes at least.
 const MIN_FOLDER: u64 = 12;
 const MIN_ENTRY: u64 = 5;
+const MIN_CONTENT: u64 = 12;
 
 impl Manifest {
     /// Decodes a sidecar; `limit` bounds the bytes of its content.
@@ -99,10 +111,10 @@ impl Manifest {
             return Err(DecodeError::invalid("manifest", 0, "this is no manifest"));
         }
         let version = r.u32("manifest version")?;
-        if version != VERSION {
+        if !(BARE_VERSION..=VERSION).contains(&version) {
             return Err(r.invalid(
                 "manifest version",
-                format!("{version}; this release reads {VERSION}"),
+                format!("{version}; this release reads up to {VERSION}"),
             ));
         }
         let made = r.u64("manifest moment")?;
@@ -122,15 +134,23 @@ impl Manifest {
             }
             folders.insert(path, entries(r)?);
         }
+        let mut manifest = Self {
+            made,
+            folders,
+            contents: BTreeMap::new(),
+        };
+        if version != BARE_VERSION {
+            manifest.contents = contents(r, &manifest)?;
+        }
         r.finish("manifest")?;
-        if !folders.contains_key("") {
+        if !manifest.folders.contains_key("") {
             return Err(DecodeError::invalid(
                 "manifest",
                 0,
                 "the folder of the object is missing",
             ));
         }
-        Ok(Self { made, folders })
+        Ok(manifest)
     }
 
     /// Encodes a sidecar.
@@ -140,7 +160,10 @@ impl Manifest {
     pub fn encode(&self) -> Result<Vec<u8>, DecodeError> {
         let mut w = ByteWriter::new();
         w.bytes(&MARK);
-        w.u32(VERSION);
+        w.u32(match self.contents.is_empty() {
+            true => BARE_VERSION,
+            false => VERSION,
+        });
         w.u64(self.made);
         w.u64(self.folders.len() as u64);
         for (path, entries) in &self.folders {
@@ -156,6 +179,14 @@ impl Manifest {
                         w.u64(size);
                     }
                 }
+            }
+        }
+        if !self.contents.is_empty() {
+            w.u64(self.contents.len() as u64);
+            for (path, bytes) in &self.contents {
+                w.text32(path);
+                w.u64(bytes.len() as u64);
+                w.bytes(bytes);
             }
         }
         let data = w.into_bytes();
@@ -186,6 +217,35 @@ impl Manifest {
 fn text(r: &mut ByteReader<'_>, what: &'static str) -> Result<String, DecodeError> {
     let len = r.u32(what)?;
     r.text(len.into(), what)
+}
+
+/// The contents of files, each of which the manifest names with its size.
+fn contents(
+    r: &mut ByteReader<'_>,
+    manifest: &Manifest,
+) -> Result<BTreeMap<String, Bytes>, DecodeError> {
+    let count = r.u64("manifest contents")?;
+    let count = r.check_count(count, MIN_CONTENT, "manifest contents")?;
+    let mut contents = BTreeMap::new();
+    for _ in 0..count {
+        let path = text(r, "manifest content")?;
+        let size = r.u64("manifest content size")?;
+        if manifest.size_of(&path) != Some(size) {
+            return Err(r.invalid(
+                "manifest content",
+                format!("{path:?} is no file of {size} bytes"),
+            ));
+        }
+        if contents
+            .last_key_value()
+            .is_some_and(|(last, _)| *last >= path)
+        {
+            return Err(r.invalid("manifest content", "not sorted"));
+        }
+        let bytes = Bytes::copy_from_slice(r.bytes_u64(size, "manifest content")?);
+        contents.insert(path, bytes);
+    }
+    Ok(contents)
 }
 
 /// Whether a path component names something in its folder.

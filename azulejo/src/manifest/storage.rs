@@ -224,9 +224,45 @@ impl ManifestStorage {
         Some((paths.iter().zip(&sizes).map(request).collect(), sizes))
     }
 
+    /// The bytes of a request, where the manifest holds those of the file.
+    fn held(&self, request: &ReadRequest) -> Option<Bytes> {
+        let manifest = self.manifests().get(&self.root).cloned()??;
+        let bytes = manifest
+            .contents
+            .get(request.path.relative_to(&self.root)?)?;
+        // What is wrong with the request the other storage says.
+        let range = request
+            .range
+            .within(&request.path, bytes.len() as u64)
+            .ok()?;
+        let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+        Some(bytes.slice(start.ok()?..end.ok()?))
+    }
+
+    /// What the manifest holds of the requests, and those that are left.
+    fn split(&self, requests: &[ReadRequest]) -> (Vec<Option<Bytes>>, Vec<ReadRequest>) {
+        if !self.is_in_use() {
+            return (vec![None; requests.len()], requests.to_vec());
+        }
+        let held: Vec<Option<Bytes>> = requests.iter().map(|asked| self.held(asked)).collect();
+        let left = requests.iter().zip(&held);
+        let left = left.filter(|(_, held)| held.is_none());
+        let left = left.map(|(asked, _)| asked.clone()).collect();
+        (held, left)
+    }
+
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
         blame(result, StorageLayer::listed_at(self).is_some())
     }
+}
+
+/// What was held and what was read, in the order of the requests.
+fn merged(held: Vec<Option<Bytes>>, read: Vec<Bytes>) -> Vec<Bytes> {
+    let mut read = read.into_iter();
+    let each = held
+        .into_iter()
+        .map(|held| held.or_else(|| read.next()).unwrap_or_default());
+    each.collect()
 }
 
 /// Ends of files that were read as ranges.
@@ -289,12 +325,16 @@ impl StorageLayer for ManifestStorage {
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        self.blame(self.inner.read(requests))
+        let (held, left) = self.split(requests);
+        match left.is_empty() {
+            true => Ok(merged(held, Vec::new())),
+            false => Ok(merged(held, self.blame(self.inner.read(&left))?)),
+        }
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         match self.ends_of(paths, len) {
-            Some((requests, sizes)) => Ok(tails(self.blame(self.inner.read(&requests))?, sizes)),
+            Some((requests, sizes)) => Ok(tails(StorageLayer::read(self, &requests)?, sizes)),
             None => self.blame(self.inner.read_tails(paths, len)),
         }
     }
@@ -311,10 +351,9 @@ impl StorageLayer for ManifestStorage {
     fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
         let is_listed = StorageLayer::listed_at(self).is_some();
         match self.ends_of(&paths, len) {
-            Some((requests, sizes)) => self
-                .inner
-                .start_read(requests)
-                .then(move |read| Ok(tails(blame(read, is_listed)?, sizes))),
+            Some((requests, sizes)) => {
+                StorageLayer::start_read(self, requests).then(move |read| Ok(tails(read?, sizes)))
+            }
             None => self
                 .inner
                 .start_read_tails(paths, len)
@@ -324,9 +363,13 @@ impl StorageLayer for ManifestStorage {
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
         let is_listed = StorageLayer::listed_at(self).is_some();
+        let (held, left) = self.split(&requests);
+        if left.is_empty() {
+            return Pending::ready(Ok(merged(held, Vec::new())));
+        }
         self.inner
-            .start_read(requests)
-            .then(move |result| blame(result, is_listed))
+            .start_read(left)
+            .then(move |read| Ok(merged(held, blame(read, is_listed)?)))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

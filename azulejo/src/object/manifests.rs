@@ -4,7 +4,7 @@ use super::ObjectHandle;
 use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::manifest::{MANIFEST_FILE, Manifest, without};
+use crate::manifest::{MANIFEST_FILE, Manifest, fill, without};
 use crate::object_type::ObjectType;
 use crate::snapshots::LISTED_FOLDER;
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
@@ -99,11 +99,12 @@ fn write_below(
         });
     }
     let mut members = Vec::new();
-    for (path, object_type, manifest) in found {
+    for (path, object_type, mut manifest) in found {
         let object = location.path.join(&path);
         if !done.insert(object.clone()) {
             continue;
         }
+        fill(&mut manifest, &location.join(&path))?;
         let bytes = manifest
             .encode()
             .map_err(|e| Error::decode(object.to_string(), e))?;
@@ -180,6 +181,7 @@ fn manifests(location: &Location) -> Result<Vec<(String, ObjectType, Manifest)>>
                     Manifest {
                         made,
                         folders: BTreeMap::new(),
+                        contents: BTreeMap::new(),
                     },
                 ),
             );

@@ -1,6 +1,7 @@
 //! The packed corpus as files with manifests, for tests that read it over HTTP.
 
 use crate::support::{check, pack};
+use azulejo::manifest::{MANIFEST_FILE, Manifest};
 use serde_json::Value as Json;
 use std::fs;
 use std::path::Path;
@@ -39,6 +40,25 @@ pub fn unfold(folder: &Path) -> Result<(), String> {
         }
     }
     super::demo::write(folder).map_err(|e| e.to_string())?;
+    old_manifest(folder)?;
     println!("{manifests} manifests in {}", folder.display());
     fs::write(&done, "").map_err(|e| failed(&done, &e))
+}
+
+/// A copy of the demonstration's grid whose manifest is of the first version: listings alone.
+fn old_manifest(folder: &Path) -> Result<(), String> {
+    let context = check::context(None)?;
+    let place = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let grid = context.object(&place("demo/grid"));
+    grid.copy_to(&place("old/grid"))
+        .map_err(|e| e.to_string())?;
+    let old = context.object(&place("old/grid"));
+    old.write_manifests().map_err(|e| e.to_string())?;
+    let path = folder.join("old/grid").join(MANIFEST_FILE);
+    let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let bytes = fs::read(&path).map_err(|e| failed(&e))?;
+    let mut manifest = Manifest::decode(&bytes, 1 << 20).map_err(|e| failed(&e))?;
+    manifest.contents.clear();
+    let bytes = manifest.encode().map_err(|e| failed(&e))?;
+    fs::write(&path, bytes).map_err(|e| failed(&e))
 }
