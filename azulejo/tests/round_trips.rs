@@ -227,7 +227,11 @@ fn with_a_manifest_opening_takes_one_or_two() {
         rounds
     };
     assert_eq!(opening(2), 1, "the manifest, which holds the rest");
-    assert_eq!(opening(200), 2, "the manifest; the footers, too many for it");
+    assert_eq!(
+        opening(200),
+        2,
+        "the manifest; the footers, too many for it"
+    );
 }
 
 #[test]

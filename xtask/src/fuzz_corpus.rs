@@ -13,6 +13,7 @@ use azulejo::format::wire::ByteWriter;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::manifest::Manifest;
 use azulejo::storage::Entry;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -224,9 +225,13 @@ fn sidecar() -> Result<Vec<u8>, String> {
         ),
         ("__schema".into(), vec![entry(&format!("__1_1_{id}"), 170)]),
     ]);
-    Manifest { made: 1, folders }
-        .encode()
-        .map_err(|e| e.to_string())
+    let contents = BTreeMap::from([("__commits/x".into(), Bytes::from_static(b"bytes"))]);
+    let manifest = Manifest {
+        made: 1,
+        folders,
+        contents,
+    };
+    manifest.encode().map_err(|e| e.to_string())
 }
 
 /// A data file of a fixed-length attribute, behind what the `filters` target wants to know of it.
