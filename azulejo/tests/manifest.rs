@@ -498,6 +498,29 @@ fn opening_by_a_manifest_reads_nothing_else() {
     assert_eq!(paths(log.take()), ["manifest"]);
 }
 
+/// Listings of a disk tell no sizes.
+#[test]
+fn manifests_made_on_a_disk_hold_as_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = folder.path().join("array").to_string_lossy().into_owned();
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let local = context(memory, ManifestUse::Never);
+    local.array(&uri).create(new_array()).unwrap();
+    (0..3).for_each(|x| write(&local, &uri, x));
+    local.object(&uri).write_manifests().unwrap();
+    let bytes = std::fs::read(folder.path().join("array").join(MANIFEST_FILE)).unwrap();
+    let manifest = Manifest::decode(&bytes, LIMIT).unwrap();
+    let held = |name: &str| {
+        let names = manifest.contents.keys();
+        names.filter(|path| path.contains(name)).count()
+    };
+    assert_eq!((held("__schema/"), held("__fragment_metadata")), (1, 3));
+    let mut entries = manifest.folders.values().flatten();
+    assert!(entries.all(|entry| entry.is_dir || entry.size.is_some()));
+    let state = local.object(&uri).manifest_state().unwrap().unwrap();
+    assert!(state.changes.is_empty(), "{:?}", state.changes);
+}
+
 #[test]
 fn sidecars_come_back_and_damage_is_seen() {
     let manifest = sample();

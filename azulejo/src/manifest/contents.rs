@@ -27,8 +27,10 @@ enum Kind {
     Later,
 }
 
-/// Reads into a manifest what it shall hold. What is gone meanwhile is not held.
+/// Reads into a manifest what it shall hold, and how long files are where their listing did not
+/// tell. What is gone meanwhile is not held.
 pub(crate) fn fill(manifest: &mut Manifest, object: &Location) -> Result<()> {
+    measure(manifest, object)?;
     let paths = chosen(manifest);
     let request = |path: &String| ReadRequest {
         path: object.path.join(path),
@@ -46,6 +48,24 @@ pub(crate) fn fill(manifest: &mut Manifest, object: &Location) -> Result<()> {
         .filter(|(path, bytes)| manifest.size_of(path) == Some(bytes.len() as u64))
         .collect();
     manifest.contents = held;
+    Ok(())
+}
+
+/// Asks for the sizes of files whose listing has none, as a disk's.
+fn measure(manifest: &mut Manifest, object: &Location) -> Result<()> {
+    for (folder, entries) in &mut manifest.folders {
+        let folder = object.path.join(folder);
+        for entry in entries.iter_mut().filter(|entry| !entry.is_dir) {
+            if entry.size.is_some() {
+                continue;
+            }
+            entry.size = match object.storage.size(&folder.join(&entry.name)) {
+                Ok(size) => Some(size),
+                Err(Error::NotFound { .. }) => None,
+                Err(error) => return Err(error),
+            };
+        }
+    }
     Ok(())
 }
 
