@@ -184,6 +184,17 @@ async fn sparse_queries_read_what_they_must() -> TestResult {
                         "w000|w063|32000",
                         "a3:32 a3_var:32",
                     ],
+                    // What one field needs is not read of the others.
+                    [
+                        "SELECT min(s), max(a), sum(b), count(*) FROM t",
+                        "w000|999|511984000|32000",
+                        "a3:32 a3_var:32",
+                    ],
+                    [
+                        "SELECT max(s), sum(b), min(id) FROM t WHERE id BETWEEN 500 AND 3999",
+                        "w007|7873250|500",
+                        "a1:1 a3:4 a3_var:4 d0:1",
+                    ],
                     ["SELECT min(id), max(id), max(a) FROM t", "0|31999|999", ""],
                     [
                         "SELECT count(*), sum(a) FROM t WHERE id BETWEEN 1000 AND 2999",

@@ -20,9 +20,9 @@ use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
 use super::output::{Batch, Output, OutputMemory, own_columns};
-use super::whole_tiles::WholeTiles;
+use super::whole_tiles::{WholeTile, WholeTiles};
 use super::{BoundField, BoundOptions, bind};
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::cancel::Operation;
 use crate::column::ColumnSet;
 use crate::condition::BoundCondition;
@@ -344,19 +344,29 @@ impl DenseReader {
             }
         }
         self.fetcher.metadata(&sections).await?;
+        let whole_tile = |fragment: &Fragment, task: &TileTask| {
+            let tile = usize::try_from(task.tile).ok()?;
+            Some(WholeTile {
+                fragment: task.fragment,
+                tile,
+                cell_num: fragment.tile_cell_num(task.tile),
+            })
+        };
         for task in &batch.tasks {
-            if let (Some(fragment), Ok(tile)) = (is_whole(batch, task), usize::try_from(task.tile))
+            if let Some(fragment) = is_whole(batch, task)
+                && let Some(tile) = whole_tile(fragment, task)
             {
-                whole.see(fragment, tile, fragment.tile_cell_num(task.tile));
+                whole.see(fragment, tile);
             }
         }
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
         for task in std::mem::take(&mut batch.tasks) {
-            let takes = match (is_whole(batch, &task), usize::try_from(task.tile)) {
-                (Some(fragment), Ok(tile)) => {
-                    whole.take(fragment, tile, fragment.tile_cell_num(task.tile))?
-                }
-                _ => false,
+            let takes = match is_whole(batch, &task) {
+                Some(fragment) => match whole_tile(fragment, &task) {
+                    Some(tile) => whole.take(fragment, tile)?,
+                    None => false,
+                },
+                None => false,
             };
             if takes {
                 taken.push(task.copies);

@@ -17,7 +17,7 @@ mod tiles;
 use super::BoundOptions;
 use super::budget::LookedAt;
 use super::output::{Batch, Output};
-use super::whole_tiles::WholeTiles;
+use super::whole_tiles::{WholeTile, WholeTiles};
 use crate::array::Array;
 use crate::cancel::Operation;
 use crate::error::{Error, Result};
@@ -196,14 +196,14 @@ impl SparseReader {
         }
         self.query.fetcher.metadata(&sections).await?;
         for (of, tile) in self.plan.clusters.iter().filter_map(|c| self.whole_tile(c)) {
-            whole.see(self.query.fragment(of)?, tile.tile, tile.cell_num.into());
+            whole.see(self.query.fragment(of)?, whole_tile(of, tile));
         }
         let mut left = Vec::with_capacity(self.plan.clusters.len());
         for cluster in &self.plan.clusters {
             let taken = match self.whole_tile(cluster) {
                 Some((of, tile)) => {
                     let fragment = self.query.fragment(of)?;
-                    whole.take(fragment, tile.tile, tile.cell_num.into())?
+                    whole.take(fragment, whole_tile(of, tile))?
                 }
                 None => false,
             };
@@ -213,6 +213,16 @@ impl SparseReader {
         }
         self.plan.clusters = left;
         Ok(())
+    }
+
+    /// Leaves nothing to be read but whole tiles, by fragment and index.
+    pub fn keep_only(&mut self, tiles: &BTreeSet<(usize, usize)>) {
+        let mut clusters = std::mem::take(&mut self.plan.clusters);
+        clusters.retain(|cluster| {
+            let tile = self.whole_tile(cluster);
+            tile.is_some_and(|(of, tile)| tiles.contains(&(of.index, tile.tile)))
+        });
+        self.plan.clusters = clusters;
     }
 
     fn whole_tile(&self, cluster: &Cluster) -> Option<(&FragmentQuery, &PlannedTile)> {
@@ -230,5 +240,13 @@ impl SparseReader {
             || self.query.allows_dups
             || !self.query.fragment(of).ok()?.has_timestamps();
         (untouched && single).then_some((of, tile))
+    }
+}
+
+fn whole_tile(of: &FragmentQuery, tile: &PlannedTile) -> WholeTile {
+    WholeTile {
+        fragment: of.index,
+        tile: tile.tile,
+        cell_num: tile.cell_num.into(),
     }
 }

@@ -11,11 +11,12 @@ use crate::read::dense::DenseReader;
 use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
 use crate::read::sparse::SparseReader;
-use crate::read::whole_tiles::WholeTiles;
+use crate::read::whole_tiles::{WholeTile, WholeTiles};
 use crate::read::{BoundOptions, ReadOptions};
 use crate::space::Layout;
 use azulejo_format::fragment::Section;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
@@ -102,9 +103,32 @@ async fn aggregate_once(
     } else {
         let mut reader = SparseReader::new(array, bound, waiting).await?;
         reader.prefer_small_batches();
+        totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
         while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
             totals.update(array.context(), &own_columns(batch)?, None)?;
+        }
+        if !totals.later.is_empty() {
+            let fields: Vec<String> = totals
+                .apart()
+                .map(|a| a.column_type().name.to_string())
+                .collect();
+            let options = options.clone().fields(fields);
+            let bound = &bind(array, &options, waiting).await?;
+            let mut reader = SparseReader::new(array, bound, waiting).await?;
+            reader.prefer_small_batches();
+            reader.keep_only(&totals.later);
+            let mut left = totals.later_cells;
+            while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
+                let batch = own_columns(batch)?;
+                left = left.saturating_sub(batch.cell_num as u64);
+                totals.update_apart(array.context(), &batch)?;
+            }
+            if left > 0 {
+                return Err(Error::Internal(format!(
+                    "{left} cells of whole tiles are gone"
+                )));
+            }
         }
     }
     Ok(totals.finish(aggregates))
@@ -153,6 +177,13 @@ struct Totals {
     /// The greatest of the beginnings of tiles' greatest values, for each field: where it is known
     /// up to a zero byte.
     beginnings: Vec<Option<Vec<u8>>>,
+    /// Whether the metadata of some tile does not say enough of a field.
+    unknown: Vec<bool>,
+    /// Whether tiles of which only some fields are known may be read for the others alone.
+    may_read_apart: bool,
+    /// Those tiles, by fragment and index, and how many cells they have.
+    later: BTreeSet<(usize, usize)>,
+    later_cells: u64,
 }
 
 impl Totals {
@@ -177,6 +208,10 @@ impl Totals {
             cells: 0,
             all_cells: None,
             beginnings: vec![None; fields.len()],
+            unknown: vec![false; fields.len()],
+            may_read_apart: false,
+            later: BTreeSet::new(),
+            later_cells: 0,
             fields,
         })
     }
@@ -186,6 +221,23 @@ impl Totals {
         self.cells += mask.map_or(batch.cell_num as u64, super::count);
         for (aggregator, column) in self.fields.iter_mut().zip(&batch.columns) {
             let found = context.install(|| column_total(aggregator, column, mask))?;
+            aggregator.merge(found);
+        }
+        Ok(())
+    }
+
+    /// Those of fields that metadata does not say enough of.
+    fn apart(&self) -> impl Iterator<Item = &Aggregator> {
+        let fields = self.fields.iter().zip(&self.unknown);
+        fields.filter_map(|(field, unknown)| unknown.then_some(field))
+    }
+
+    /// Takes in the cells of tiles whose other fields are taken in already.
+    fn update_apart(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
+        let fields = self.fields.iter_mut().zip(&self.unknown);
+        let fields = fields.filter_map(|(field, unknown)| unknown.then_some(field));
+        for (aggregator, column) in fields.zip(&batch.columns) {
+            let found = context.install(|| column_total(aggregator, column, None))?;
             aggregator.merge(found);
         }
         Ok(())
@@ -216,47 +268,66 @@ impl WholeTiles for Totals {
         wanted.flatten().collect()
     }
 
-    fn see(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) {
-        for (aggregator, greatest) in self.fields.iter().zip(&mut self.beginnings) {
-            if !aggregator.column_type().is_var() {
+    fn see(&mut self, fragment: &Fragment, tile: WholeTile) {
+        let known = self.beginnings.iter_mut().zip(&mut self.unknown);
+        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
+            let Some(field) = same_field(fragment, aggregator.column_type()) else {
+                *unknown = true;
                 continue;
-            }
-            let field = same_field(fragment, aggregator.column_type());
-            let facts = field.map(|field| tile_facts(fragment, field, tile, cell_num));
-            let begins = facts.and_then(|facts| aggregator.beginning_of_max(&facts));
-            if let Some(begins) = begins
-                && greatest.as_deref().is_none_or(|greatest| greatest < begins)
-            {
-                *greatest = Some(begins.to_vec());
+            };
+            let facts = tile_facts(fragment, field, tile.tile, tile.cell_num);
+            match aggregator.beginning_of_max(&facts) {
+                Some(begins) if greatest.as_deref() < Some(begins) => {
+                    *greatest = Some(begins.to_vec());
+                }
+                Some(_) => {}
+                None => *unknown |= !aggregator.can_use(&facts),
             }
         }
     }
 
-    /// Takes in a whole tile by its metadata, if that says enough.
+    /// Takes in a whole tile by its metadata, if that says enough, of all fields or of some.
     ///
     /// What a greatest value begins with is enough where another tile's begins with something
     /// greater: whatever follows a zero byte, that one is greater, and is looked at. For example
     /// `"a\0z"`, of which `a` is stored, beside `b`.
-    fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
+    fn take(&mut self, fragment: &Fragment, tile: WholeTile) -> Result<bool> {
         let mut facts = Vec::with_capacity(self.fields.len());
-        for (aggregator, greatest) in self.fields.iter().zip(&self.beginnings) {
-            let Some(field) = same_field(fragment, aggregator.column_type()) else {
-                return Ok(false);
-            };
-            let mut known = tile_facts(fragment, field, tile, cell_num);
-            let begins = aggregator.beginning_of_max(&known);
-            if begins.is_some() && begins < greatest.as_deref() {
-                known.max = begins;
+        let (mut all, mut some) = (true, false);
+        let known = self.beginnings.iter().zip(&self.unknown);
+        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
+            let field = same_field(fragment, aggregator.column_type());
+            let mut known =
+                field.map(|field| tile_facts(fragment, field, tile.tile, tile.cell_num));
+            if let Some(known) = &mut known {
+                let begins = aggregator.beginning_of_max(known);
+                if begins.is_some() && begins < greatest.as_deref() {
+                    known.max = begins;
+                }
             }
-            if !aggregator.can_use(&known) {
+            let known = known.filter(|known| aggregator.can_use(known));
+            // A field that is known elsewhere, too, is read with all others.
+            if known.is_none() && !unknown {
                 return Ok(false);
             }
+            all &= known.is_some();
+            some |= !unknown;
             facts.push(known);
         }
-        for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
-            aggregator.update_from_stats(facts);
+        if !(all || some && self.may_read_apart) {
+            return Ok(false);
         }
-        self.cells += cell_num;
+        let fields = self.fields.iter_mut().zip(&self.unknown).zip(&facts);
+        for ((aggregator, unknown), facts) in fields {
+            if let Some(facts) = facts.filter(|_| all || !unknown) {
+                aggregator.update_from_stats(&facts);
+            }
+        }
+        if !all {
+            self.later.insert((tile.fragment, tile.tile));
+            self.later_cells += tile.cell_num;
+        }
+        self.cells += tile.cell_num;
         Ok(true)
     }
 }
