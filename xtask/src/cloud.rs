@@ -16,6 +16,7 @@ mod peer;
 mod proxy;
 mod requests;
 mod servers;
+mod sql;
 mod static_files;
 mod streams;
 mod writers;
@@ -68,7 +69,8 @@ pub struct Stage {
     pub proxy: Proxy,
     /// Another one, which never misbehaves.
     pub sound: Proxy,
-    _server: Server,
+    /// The server itself, for those who want a proxy of their own.
+    pub server: Server,
     _folder: Folder,
 }
 
@@ -97,7 +99,7 @@ impl Stage {
             root,
             proxy,
             sound,
-            _server: server,
+            server,
             _folder: Folder(folder),
         })
     }
@@ -149,7 +151,7 @@ pub fn context_with<'a>(
     Context::new(config, None).map_err(|e| e.to_string())
 }
 
-/// Runs the tests, `bench`, or a worker of the tests.
+/// Runs the tests, `bench`, `sql`, or a worker of the tests.
 pub fn run(options: &[&str]) -> Outcome {
     if let ["worker", rest @ ..] = options {
         return writers::work(rest);
@@ -158,6 +160,9 @@ pub fn run(options: &[&str]) -> Outcome {
     let mut stage = Stage::new()?;
     if let ["bench", rest @ ..] = options {
         return bench::run(&stage, rest);
+    }
+    if let ["sql", rest @ ..] = options {
+        return sql::run(&stage, rest);
     }
     let only = options.first().copied().unwrap_or("");
     let mut tally = Tally::default();
@@ -174,7 +179,7 @@ pub fn run(options: &[&str]) -> Outcome {
     if !only.is_empty() && !parts.iter().any(|(name, _)| *name == only) {
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "no part {only:?}; there are {} and bench",
+            "no part {only:?}; there are {}, bench and sql",
             names.join(", ")
         ));
     }

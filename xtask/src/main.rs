@@ -59,6 +59,8 @@ cargo xtask TASK
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, streams, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
+  cloud sql [--fragments N]   three processes write an array of many fragments, three workers answer queries about it as one
+                              process does, three consolidate it; says what each worker reads
   endure [--minutes N | --seconds N] [--seed N] [--debug | --library FILE]
                               four processes, one of them libtiledb, change and read the same arrays, against a model of all
                               that they write
@@ -81,6 +83,9 @@ cargo xtask TASK
   web pictures                does that and leaves pictures of the viewer in docs/images
   sql tpch [--scale N] [--only NUMBER] [--keep]
                               TPC-H's queries on arrays, and with DuckDB on the same rows as Parquet: same answers
+  sql logic [TEXT]            DataFusion's own SQL tests with arrays for tables, of files whose path holds a text
+  sql random [--seed N] [--queries N]
+                              random queries over random arrays, and with DuckDB on the same rows as Parquet: same answers
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
   versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
@@ -93,6 +98,8 @@ cargo xtask TASK
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
   versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]
                               our Python package beside DuckDB and DataFusion on Parquet; prints ratios
+  versus sql [--rows N] [--rounds N] [--only TEXT] [--keep]
+                              azulejo sql over arrays and over Parquet: processor time and bytes read; prints ratios
   wheel [--debug | --only TARGET]
                               builds the Python package's wheels for the platforms that can be built for here (with --debug
                               unoptimised, for this one alone), installs the one for this machine and tests it
@@ -146,6 +153,9 @@ fn main() -> ExitCode {
         ["web", "test"] => web::test(&root(), None),
         ["web", "pictures"] => web::test(&root(), Some(&root().join("docs/images"))),
         ["sql", "tpch", rest @ ..] => sql::tpch(&root(), rest),
+        ["sql", "logic", rest @ ..] => sql::logic(&root(), rest),
+        ["sql", "random", rest @ ..] => sql::random(&root(), rest),
+        ["versus", "sql", rest @ ..] => sql::versus(&root(), rest),
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }

@@ -1,34 +1,134 @@
-//! `cargo xtask sql tpch`: the SQL program beside other engines on the same rows.
+//! `cargo xtask sql`: arrays beside other engines on the same rows.
 
 use crate::cargo::{cargo, target};
 use crate::{Outcome, reference, wheel};
-use std::path::Path;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What compares, and what makes the rows.
 const PACKAGES: [&str; 3] = ["duckdb==2.0.0", "pyarrow==26.0.1", "tpchgen-cli==4.0.0"];
 
+/// Queries over each array of the generator's, which is a test of `azulejo-sql`.
+const QUERIES_AN_ARRAY: u64 = 40;
+
 /// All that stands on DataFusion, as in `.ci/run`: another set would build it anew.
 const FEATURES: &str =
     "azulejo-sql/distributed,azulejo-sql/flight-sql,azulejo-cli/distributed,azulejo-cli/flight-sql";
 
-/// TPC-H's queries on arrays and, with DuckDB, on Parquet; what follows goes to the script.
-pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
+/// Builds the program with all that stands on DataFusion, and says where it lies.
+///
+/// As for tests: what only these need turns on features of what is below DataFusion, which would be
+/// compiled anew without them.
+pub fn program(root: &Path) -> Result<PathBuf, String> {
+    built(root, &["test", "--no-run", "--test", "workers"], "debug")
+}
+
+fn built(root: &Path, how: &[&str], profile: &str) -> Result<PathBuf, String> {
     reference::run(
         cargo()
             .current_dir(root)
-            .args(["build", "--locked", "--package", "azulejo-cli"])
-            .args(["--package", "azulejo-sql", "--bins"])
-            .args(["--features", FEATURES]),
+            .args(how)
+            .args(["--locked", "--package", "azulejo-cli"])
+            .args(["--package", "azulejo-sql", "--features", FEATURES]),
     )?;
+    let name = format!("{profile}/azulejo{}", std::env::consts::EXE_SUFFIX);
+    Ok(target(root).join(name))
+}
+
+/// TPC-H's queries on arrays and, with DuckDB, on Parquet; what follows goes to the script.
+pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
+    let program = program(root)?;
     let python = wheel::environment(&root.join("target/sql-venv"))?;
     wheel::pip(&python, &PACKAGES)?;
-    let program = format!("azulejo{}", std::env::consts::EXE_SUFFIX);
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_tpch.py"))
-            .arg(target(root).join("debug").join(program))
+            .arg(program)
             .arg(root.join("target/sql-tpch"))
             .args(rest),
+    )
+}
+
+/// The cost of questions on arrays and on Parquet, of one program; what follows goes to the script.
+pub fn versus(root: &Path, rest: &[&str]) -> Outcome {
+    let program = built(root, &["build", "--release", "--bins"], "release")?;
+    let python = wheel::environment(&root.join("target/sql-venv"))?;
+    wheel::pip(&python, &["numpy==2.4.6", "pyarrow==26.0.1"])?;
+    reference::run(
+        Command::new(&python)
+            .arg(root.join("xtask/python/sql_versus.py"))
+            .arg(program)
+            .arg(target(root).join("sql-versus"))
+            .args(rest),
+    )
+}
+
+/// DataFusion's own SQL tests, which its crate brings along, with every table an array: those of
+/// files whose path holds a text, or all.
+pub fn logic(root: &Path, rest: &[&str]) -> Outcome {
+    let manifest = root.join("sqllogic/Cargo.toml");
+    let metadata = cargo()
+        .args(["metadata", "--locked", "--format-version", "1"])
+        .arg("--manifest-path")
+        .arg(&manifest)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).map_err(|error| {
+        let said = String::from_utf8_lossy(&metadata.stderr);
+        format!("cargo metadata: {error}\n{said}")
+    })?;
+    let mut packages = metadata["packages"].as_array().into_iter().flatten();
+    let found = packages.find(|package| package["name"] == "datafusion-sqllogictest");
+    let tests = found.and_then(|package| package["manifest_path"].as_str());
+    let tests = tests.and_then(|path| Path::new(path).parent());
+    reference::run(
+        cargo()
+            .args(["run", "--quiet", "--locked", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(target(root))
+            .arg("--")
+            .arg(tests.ok_or("datafusion-sqllogictest is not there")?)
+            .args(rest),
+    )
+}
+
+/// Random queries over random arrays, beside DuckDB on the same rows as Parquet: `--seed N` is the
+/// first array's, `--queries N` how many queries there are at least.
+pub fn random(root: &Path, rest: &[&str]) -> Outcome {
+    let (mut seed, mut queries) = (0, 2_000);
+    for pair in rest.chunks(2) {
+        let (name, value) = match pair {
+            ["--seed", value] => (&mut seed, value),
+            ["--queries", value] => (&mut queries, value),
+            _ => return Err(format!("{} is not known here", pair.join(" "))),
+        };
+        *name = value
+            .parse::<u64>()
+            .map_err(|error| format!("{value}: {error}"))?;
+    }
+    let folder = target(root).join("sql-random");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let arrays = queries.div_ceil(QUERIES_AN_ARRAY).max(1);
+    reference::run(
+        cargo()
+            .current_dir(root)
+            .args(["test", "--locked", "--package", "azulejo-cli"])
+            .args(["--package", "azulejo-sql", "--features", FEATURES])
+            .args(["--test", "sql", "arrays_answer_as_rows_in_memory"])
+            .env("AZULEJO_SQL_SEED", seed.to_string())
+            .env("AZULEJO_SQL_SEEDS", arrays.to_string())
+            .env("AZULEJO_SQL_KEEP", &folder),
+    )?;
+    let python = wheel::environment(&root.join("target/sql-venv"))?;
+    wheel::pip(&python, &PACKAGES)?;
+    reference::run(
+        Command::new(&python)
+            .arg(root.join("xtask/python/sql_random.py"))
+            .arg(&folder),
     )
 }

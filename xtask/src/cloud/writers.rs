@@ -4,7 +4,7 @@
 use super::cells::{self, LAST};
 use super::peer::Peer;
 use super::proxy::{Fault, Plan};
-use super::{Stage, Tally, s3_context, s3_uri};
+use super::{Stage, Tally, s3_context, s3_uri, sql};
 use crate::Outcome;
 use azulejo::Context;
 use azulejo::consolidate::Mode;
@@ -22,7 +22,8 @@ fn part(writer: i64, i: i64) -> Vec<i64> {
     (0..10).map(|k| i * 20 + 2 * k + writer).collect()
 }
 
-/// A worker's process: `ADDRESS URI write WRITER` or `ADDRESS URI consolidate`.
+/// A worker's process: `ADDRESS URI write WRITER`, `ADDRESS URI consolidate`, or what
+/// [`sql::write`] says.
 pub fn work(options: &[&str]) -> Outcome {
     let [address, uri, what, rest @ ..] = options else {
         return Err("a worker wants more words".into());
@@ -41,6 +42,7 @@ pub fn work(options: &[&str]) -> Outcome {
             }
             Ok(())
         }
+        "sql" => sql::write(&context, uri, rest),
         _ => {
             for _ in 0..ROUNDS {
                 context
