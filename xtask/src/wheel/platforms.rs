@@ -1,6 +1,10 @@
 //! Wheels for the platforms that releases are made for. zig, which is on PyPI, compiles and links the C
 //! for all of them, against the oldest libraries that a platform promises; Rust's part is there where
 //! rustup has a target's standard library, or gets it.
+//!
+//! zig links an unwinder of its own in place of libgcc_s, which exceptions of C++ do not pass: where
+//! `azulejo_db.as_tiledb` lends the library to an untouched `tiledb`, a callback that throws ends the
+//! program (its `test_util.py::test_ls`). The wheel of this machine's own linker hands them on.
 
 use super::{MOST, made, pip, tell};
 use crate::Outcome;
