@@ -203,17 +203,19 @@ async function panning() {
   return { frames: Math.round(1000 / between[45]), work };
 }
 
-test("panning a map of 1360 x 860 keeps up with the screen", { skip }, async (t) => {
+test("panning a page of 1024 x 640 shows 60 frames a second, without a graphics card", { skip }, async (t) => {
+  const usual = page.viewportSize();
+  await page.setViewportSize({ width: 1024, height: 640 });
   await show({ url: "demo/relief", map: "earth" });
   await panning();
   await settled();
   const { frames, work } = await panning();
+  await page.setViewportSize(usual);
   t.diagnostic(`${frames} frames a second, of which the page works ${work.toFixed(1)} ms each`);
   // A sixtieth of a second is 16.7 ms.
   assert.ok(work < 10, `${work} ms of work a frame`);
-  // Loosely: the machine of a test draws without a graphics card.
   const isBusy = loadavg()[0] > 2 * availableParallelism();
-  assert.ok(isBusy || frames >= 20, `${frames} frames a second`);
+  assert.ok(isBusy || frames >= 50, `${frames} frames a second`);
 });
 
 test("a tile that cannot be had is not asked for again and again", { skip }, async () => {
