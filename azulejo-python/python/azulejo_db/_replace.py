@@ -120,18 +120,39 @@ def swap(
     _put(ctx, uri, stored)
     gone = ctx.core.replace_members(uri, list(members))
     job.keep()
-    for _ in _PAUSES:
-        # Another one may have written its attributes just before these members.
-        group = Group(uri, ctx=ctx)
-        if _is_whole(group) or (generation or "") not in (_generations(group) or {""}):
-            break
-        _put(ctx, uri, stored)
+    _settle(ctx, uri, stored, generation)
     base = uri.rstrip("/") + "/"
     for location in gone:
         if _below(location, base):
             # What cannot be deleted is no part of the dataset any more.
             with contextlib.suppress(AzulejoError):
                 ctx.core.delete(location, True)
+
+
+def _settle(
+    ctx: Context, uri: str, stored: Mapping[str, tuple[str, bytes]], generation: str | None
+) -> None:
+    """Sees to it that members of this generation have its attributes.
+
+    Another write may have put its attributes there just before these members. It is about to put
+    its own members there too, so it is waited for. One that has died will not: then the attributes
+    are put there again. Should the other one have come just then, with its members, what it had
+    put there is put back.
+    """
+
+    def is_ours(group: Group) -> bool:
+        return (generation or "") in (_generations(group) or {""})
+
+    for pause in (0, *_PAUSES):
+        time.sleep(pause)
+        group = Group(uri, ctx=ctx)
+        if _is_whole(group) or not is_ours(group):
+            return
+    others = dict(group._metadata)
+    _put(ctx, uri, stored)
+    group = Group(uri, ctx=ctx)
+    if not _is_whole(group) and not is_ours(group):
+        _put(ctx, uri, others)
 
 
 def _below(location: str, base: str) -> bool:
