@@ -26,6 +26,7 @@ from ._metadata import decoded, encoded
 from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
 from ._types import dtype_of, is_bytes, is_text
 from ._xarray_cells import Cells
+from .errors import ExistsError
 
 _ATTR = "__tiledb_attr."
 _DIM = "__tiledb_dim."
@@ -191,9 +192,15 @@ class AzulejoStore(WritableCFDataStore):
         variables, attributes = self.encode(variables, attributes)
         there = self._ctx.core.object_type(self._uri)
         if there is None:
-            make_group(self._uri, self._ctx, job)
-        elif self._mode == "w-":
+            try:
+                make_group(self._uri, self._ctx, job)
+            except ExistsError:
+                there = "group"  # another one has made it meanwhile
+        if there and self._mode == "w-":
             raise FileExistsError(self._uri)
+        if there and self._mode == "w" and self._generation is None:
+            # Folders of its own: what is there, or is being written, stays.
+            self._generation = _replace.generation()
         arrays = {} if self._mode == "w" else self._arrays()
         checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
         changes = {} if self._mode == "r+" and there else dict(attributes)

@@ -137,7 +137,7 @@ def _dump(
     store._append_dim = append_dim
     if mode == "w":
         store._groups = list(groups)
-        store._generation = generation or (_replace.generation() if there else None)
+        store._generation = generation
     if there and mode != "w":
         opened = open_dataset(AzulejoStore(place, ctx=ctx), engine="store")
         _checks.encodings(opened, encoding, append_dim)
