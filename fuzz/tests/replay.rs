@@ -1,11 +1,14 @@
 //! A short, deterministic fuzz run on stable Rust: every committed input, then mutations of it.
 
+use azulejo_fuzz::TARGETS;
 use std::path::Path;
 
-/// Mutations of each input.
-const MUTATIONS: u64 = 400;
+/// Mutations of all inputs of a target together; each input gets its part, and one at least.
+const MUTATIONS: u64 = 6_000;
 
-fn replay(name: &str, target: fn(&[u8])) {
+fn replay(name: &str) {
+    let target = TARGETS.iter().find(|(target, _)| *target == name);
+    let (_, target) = target.expect("there is such a target");
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("corpus")
         .join(name);
@@ -16,6 +19,7 @@ fn replay(name: &str, target: fn(&[u8])) {
         .collect();
     inputs.sort();
     assert!(!inputs.is_empty(), "no input in {}", dir.display());
+    let mutations = (MUTATIONS / inputs.len() as u64).max(1);
     for path in inputs {
         let input = std::fs::read(&path).expect("an input");
         target(&input);
@@ -26,7 +30,7 @@ fn replay(name: &str, target: fn(&[u8])) {
             state ^= state << 17;
             state
         };
-        for _ in 0..MUTATIONS {
+        for _ in 0..mutations {
             let mut mutated = input.clone();
             for _ in 0..1 + random() % 4 {
                 if mutated.is_empty() {
@@ -48,42 +52,24 @@ fn replay(name: &str, target: fn(&[u8])) {
     }
 }
 
-#[test]
-fn schema() {
-    replay("schema", azulejo_fuzz::schema);
-}
+macro_rules! replays {
+    ($($(#[$when:meta])? $name:ident)*) => {
+        $(
+            $(#[$when])?
+            #[test]
+            fn $name() {
+                replay(stringify!($name));
+            }
+        )*
 
-#[test]
-fn generic_tile() {
-    replay("generic_tile", azulejo_fuzz::generic_tile);
+        #[test]
+        fn every_target_is_replayed() {
+            let names: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
+            assert_eq!(names, [$($(#[$when])? stringify!($name)),*]);
+        }
+    };
 }
-
-#[test]
-fn fragment_metadata() {
-    replay("fragment_metadata", azulejo_fuzz::fragment_metadata);
-}
-
-#[test]
-fn filters() {
-    replay("filters", azulejo_fuzz::filters);
-}
-
-#[test]
-fn manifest() {
-    replay("manifest", azulejo_fuzz::manifest);
-}
-
-#[test]
-fn whole_array() {
-    replay("whole_array", azulejo_fuzz::whole_array);
-}
-
-#[test]
-fn small_files() {
-    replay("small_files", azulejo_fuzz::small_files);
-}
-
-#[test]
-fn tile_chunks() {
-    replay("tile_chunks", azulejo_fuzz::tile_chunks);
+replays! {
+    schema generic_tile fragment_metadata small_files tile_chunks filters manifest texts whole_array
+    made_array #[cfg(feature = "calls")] calls
 }

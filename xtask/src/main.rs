@@ -12,6 +12,7 @@ mod expected;
 mod features;
 mod fences;
 mod fixtures;
+mod fuzz;
 mod fuzz_corpus;
 mod header;
 mod interop;
@@ -75,6 +76,9 @@ cargo xtask TASK
   unit-tests [TEXT ..] [--from DIR] [--library FILE]
                               those of TileDB's own unit tests and regression programs that need its public headers
                               alone, on both libraries; wants a C++ compiler and git
+  fuzz [TARGET ..] [--seconds N] [--address] [--keep] | fuzz coverage [TARGET ..]
+                              the fuzz targets under libFuzzer (a minute each), also under the address sanitizer; keeps
+                              inputs that reach more; says which lines of the decoders the inputs reach
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
@@ -146,6 +150,7 @@ fn main() -> ExitCode {
         ["unit-tests", rest @ ..] => unit_tests::run(rest),
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
         ["web", "small"] => web::small(&root()),
