@@ -60,9 +60,9 @@ test("bodies that always break off", () =>
 test("a server that answers with a page instead of the file", () =>
   withServer(({ path }) => (path.endsWith("/manifest") ? { page: true } : {}), (url) => fails(url, /manifest/)));
 
-test("a manifest that lies about a file's size", async () => {
+test("a file that has grown shorter", async () => {
   // The data file has grown shorter than the metadata says.
-  await withServer(({ path }) => (isData(path) ? { size: 100 } : {}), (url) => fails(url, /is shorter than|100 bytes came where/));
+  await withServer(({ path }) => (isData(path) ? { size: 100 } : {}), (url) => fails(url, /100 bytes came where/));
 });
 
 test("a server that is not there", async () => {

@@ -203,19 +203,21 @@ async function panning() {
   return { frames: Math.round(1000 / between[45]), work };
 }
 
-test("panning a page of 1024 x 640 shows 60 frames a second, without a graphics card", { skip }, async (t) => {
+test("panning keeps up with the screen, without a graphics card: 60 frames at 1024 x 640", { skip }, async (t) => {
   const usual = page.viewportSize();
-  await page.setViewportSize({ width: 1024, height: 640 });
-  await show({ url: "demo/relief", map: "earth" });
-  await panning();
-  await settled();
-  const { frames, work } = await panning();
+  for (const [width, height, least] of [[1024, 640, 50], [1360, 860, 20]]) {
+    await page.setViewportSize({ width, height });
+    await show({ url: "demo/relief", map: "earth" });
+    await panning();
+    await settled();
+    const { frames, work } = await panning();
+    t.diagnostic(`${width} x ${height}: ${frames} frames a second, of which the page works ${work.toFixed(1)} ms each`);
+    // A sixtieth of a second is 16.7 ms.
+    assert.ok(work < 10, `${work} ms of work a frame`);
+    const isBusy = loadavg()[0] > 2 * availableParallelism();
+    assert.ok(isBusy || frames >= least, `${frames} frames a second`);
+  }
   await page.setViewportSize(usual);
-  t.diagnostic(`${frames} frames a second, of which the page works ${work.toFixed(1)} ms each`);
-  // A sixtieth of a second is 16.7 ms.
-  assert.ok(work < 10, `${work} ms of work a frame`);
-  const isBusy = loadavg()[0] > 2 * availableParallelism();
-  assert.ok(isBusy || frames >= 50, `${frames} frames a second`);
 });
 
 test("a tile that cannot be had is not asked for again and again", { skip }, async () => {

@@ -1,6 +1,6 @@
 //! Cargo, called by a program that Cargo runs.
 
-use crate::reference;
+use crate::{Outcome, reference};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,4 +36,43 @@ pub fn program(root: &Path) -> Result<PathBuf, String> {
     reference::run(cargo().current_dir(root).args(build))?;
     let name = format!("debug/azulejo{}", std::env::consts::EXE_SUFFIX);
     Ok(target(root).join(name))
+}
+
+/// Sees to it that Rust's standard library for a target is here, if need be by rustup.
+pub fn standard_library(target: &str) -> Outcome {
+    if has_standard_library(target)? {
+        return Ok(());
+    }
+    let added = Command::new("rustup")
+        .args(["target", "add", target])
+        .output();
+    if added.is_ok_and(|added| added.status.success()) && has_standard_library(target)? {
+        return Ok(());
+    }
+    Err(format!(
+        "rustup has no standard library for {target} and cannot get it here"
+    ))
+}
+
+fn has_standard_library(target: &str) -> Result<bool, String> {
+    let said = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .output()
+        .map_err(|e| format!("rustc: {e}"))?;
+    let folder = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return Ok(false);
+    };
+    let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    Ok(names.any(|name| name.starts_with("libstd-") && name.ends_with(".rlib")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_standard_library;
+
+    #[test]
+    fn targets_that_are_none_have_no_standard_library() {
+        assert!(!has_standard_library("no-such-target").unwrap());
+    }
 }

@@ -5,6 +5,7 @@
 //! will do. The address sanitizer, and the measuring of coverage (LLVM's tools of the same version),
 //! want a nightly toolchain.
 
+use crate::cargo::cargo;
 use crate::{Outcome, reference, root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -109,11 +110,10 @@ fn names() -> Result<Vec<String>, String> {
 fn build(build: &Build) -> Result<PathBuf, String> {
     let host = host()?;
     let folder = root().join("fuzz/target").join(build.folder);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = match build.nightly {
         // By its name, so that rustup chooses the toolchain.
         true => Command::new("cargo"),
-        false => Command::new(cargo),
+        false => cargo(),
     };
     if build.nightly {
         command.arg("+nightly").env_remove("RUSTUP_TOOLCHAIN");

@@ -6,7 +6,7 @@ mod fixtures;
 mod zarr;
 
 use crate::Outcome;
-use crate::cargo::{cargo, program};
+use crate::cargo::{cargo, program, standard_library};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,7 @@ const RUSTFLAGS: &str =
 /// Builds `azulejo-web` for the target, which rustup brings where it is missing, checks that
 /// nothing in it is C, and lays the package out in `azulejo-web/pkg`.
 pub fn build(root: &Path) -> Outcome {
-    has_target(root)?;
+    standard_library(TARGET)?;
     no_c(root)?;
     module(root, &[])?;
     let package = package(root)?;
@@ -51,7 +51,7 @@ fn module(root: &Path, more: &[&str]) -> Outcome {
 /// Checks how large the package is without Arrow, where size comes before speed but in the codecs.
 /// Takes another build.
 pub fn small(root: &Path) -> Outcome {
-    has_target(root)?;
+    standard_library(TARGET)?;
     let smallest = ["--config", "profile.web.opt-level=\"z\""];
     module(root, &[&smallest[..], &["--no-default-features"]].concat())?;
     let folder = root.join("target/web/small");
@@ -76,7 +76,7 @@ pub fn bench(root: &Path) -> Outcome {
 
 /// What only compiles for the target is not seen by other lints.
 fn lint(root: &Path) -> Outcome {
-    has_target(root)?;
+    standard_library(TARGET)?;
     run(cargo()
         .current_dir(root)
         .args([
@@ -197,21 +197,6 @@ fn compressed(bytes: &[u8]) -> Result<usize, String> {
     written
         .map(|out| out.len())
         .map_err(|e| format!("gzip: {e}"))
-}
-
-fn has_target(root: &Path) -> Outcome {
-    let installed =
-        output(
-            Command::new("rustup")
-                .current_dir(root)
-                .args(["target", "list", "--installed"]),
-        )?;
-    if installed.lines().any(|line| line == TARGET) {
-        return Ok(());
-    }
-    run(Command::new("rustup")
-        .current_dir(root)
-        .args(["target", "add", TARGET]))
 }
 
 /// Crates that compile C need `cc` to be built.

@@ -161,21 +161,26 @@ pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
             .arg("--out")
             .arg(&folder),
     )?;
-    made(&folder, ".whl")
+    let wheel = made(&folder, ".whl")?;
+    told_size(&wheel)?;
+    Ok(wheel)
 }
 
 /// The wheel in a folder whose name ends so.
 fn made(folder: &Path, ending: &str) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let wheel = entries
+    entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.to_string_lossy().ends_with(ending))
-        .ok_or_else(|| format!("maturin made no wheel {ending}"))?;
-    let size = std::fs::metadata(&wheel)
-        .map_err(|e| format!("{}: {e}", wheel.display()))?
-        .len();
+        .ok_or_else(|| format!("maturin made no wheel {ending}"))
+}
+
+/// The bytes of a wheel, which are said.
+fn told_size(wheel: &Path) -> Result<u64, String> {
+    let failed = |e| format!("{}: {e}", wheel.display());
+    let size = std::fs::metadata(wheel).map_err(failed)?.len();
     println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
-    Ok(wheel)
+    Ok(size)
 }
 
 /// Installs packages.

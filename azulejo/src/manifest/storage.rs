@@ -200,14 +200,17 @@ impl ManifestStorage {
         Ok(listed)
     }
 
-    /// Size of a file, out of the root's manifest.
-    fn size_of(&self, path: &StorePath) -> Option<u64> {
+    /// The root's manifest, where listings came from it.
+    fn shown(&self) -> Option<Arc<Manifest>> {
         if !self.is_in_use() {
             return None;
         }
-        // Listings came from it, so that it is here.
-        let manifest = self.manifests().get(&self.root).cloned()??;
-        manifest.size_of(path.relative_to(&self.root)?)
+        self.manifests().get(&self.root).cloned()?
+    }
+
+    /// Size of a file, out of the root's manifest.
+    fn size_of(&self, path: &StorePath) -> Option<u64> {
+        self.shown()?.size_of(path.relative_to(&self.root)?)
     }
 
     /// The last bytes of files as ranges, with the files' sizes, where the manifest knows those:
@@ -225,8 +228,7 @@ impl ManifestStorage {
     }
 
     /// The bytes of a request, where the manifest holds those of the file.
-    fn held(&self, request: &ReadRequest) -> Option<Bytes> {
-        let manifest = self.manifests().get(&self.root).cloned()??;
+    fn held(&self, manifest: &Manifest, request: &ReadRequest) -> Option<Bytes> {
         let bytes = manifest
             .contents
             .get(request.path.relative_to(&self.root)?)?;
@@ -239,21 +241,24 @@ impl ManifestStorage {
         Some(bytes.slice(start.ok()?..end.ok()?))
     }
 
-    /// What the manifest holds of the requests, and those that are left.
-    fn split(&self, requests: &[ReadRequest]) -> (Vec<Option<Bytes>>, Vec<ReadRequest>) {
-        if !self.is_in_use() {
-            return (vec![None; requests.len()], requests.to_vec());
-        }
-        let held: Vec<Option<Bytes>> = requests.iter().map(|asked| self.held(asked)).collect();
-        let left = requests.iter().zip(&held);
-        let left = left.filter(|(_, held)| held.is_none());
-        let left = left.map(|(asked, _)| asked.clone()).collect();
-        (held, left)
+    /// For each request its bytes, if the manifest holds them; `None` where it holds none of all.
+    fn all_held(&self, requests: &[ReadRequest]) -> Option<Vec<Option<Bytes>>> {
+        let manifest = self.shown()?;
+        let held = requests.iter().map(|asked| self.held(&manifest, asked));
+        let held: Vec<Option<Bytes>> = held.collect();
+        held.iter().any(Option::is_some).then_some(held)
     }
 
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
         blame(result, StorageLayer::listed_at(self).is_some())
     }
+}
+
+/// The requests that are left.
+fn left(requests: &[ReadRequest], held: &[Option<Bytes>]) -> Vec<ReadRequest> {
+    let left = requests.iter().zip(held);
+    let left = left.filter(|(_, held)| held.is_none());
+    left.map(|(asked, _)| asked.clone()).collect()
 }
 
 /// What was held and what was read, in the order of the requests.
@@ -320,12 +325,14 @@ impl StorageLayer for ManifestStorage {
         if !self.is_in_use() {
             return self.inner.listed_at();
         }
-        let manifest = self.manifests().get(&self.root).cloned()??;
-        Some(manifest.made)
+        Some(self.shown()?.made)
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        let (held, left) = self.split(requests);
+        let Some(held) = self.all_held(requests) else {
+            return self.blame(self.inner.read(requests));
+        };
+        let left = left(requests, &held);
         match left.is_empty() {
             true => Ok(merged(held, Vec::new())),
             false => Ok(merged(held, self.blame(self.inner.read(&left))?)),
@@ -363,7 +370,11 @@ impl StorageLayer for ManifestStorage {
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
         let is_listed = StorageLayer::listed_at(self).is_some();
-        let (held, left) = self.split(&requests);
+        let Some(held) = self.all_held(&requests) else {
+            let pending = self.inner.start_read(requests);
+            return pending.then(move |read| blame(read, is_listed));
+        };
+        let left = left(&requests, &held);
         if left.is_empty() {
             return Pending::ready(Ok(merged(held, Vec::new())));
         }

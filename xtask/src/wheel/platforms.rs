@@ -6,9 +6,8 @@
 //! `azulejo_db.as_tiledb` lends the library to an untouched `tiledb`, a callback that throws ends the
 //! program (its `test_util.py::test_ls`). The wheel of this machine's own linker hands them on.
 
-use super::{MOST, made, pip, tell};
-use crate::Outcome;
-use crate::cargo::forget_package;
+use super::{MOST, made, pip, tell, told_size};
+use crate::cargo::{forget_package, standard_library};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,13 +59,11 @@ pub fn build_all(
     let mut wheels = Vec::new();
     for platform in wanted {
         if let Err(why) = standard_library(platform.target) {
-            println!("{}: passed over, {why}", platform.tag);
+            println!("{}: passed over, as {why}", platform.tag);
             continue;
         }
         let wheel = build(root, python, folder, platform)?;
-        let size = std::fs::metadata(&wheel)
-            .map_err(|e| format!("{}: {e}", wheel.display()))?
-            .len();
+        let size = told_size(&wheel)?;
         println!("{}: {}", platform.tag, audit(python, &wheel, platform)?);
         if size > MOST {
             return Err(format!("the wheel has more than {MOST} bytes"));
@@ -74,35 +71,6 @@ pub fn build_all(
         wheels.push(wheel);
     }
     Ok(wheels)
-}
-
-/// Sees to it that Rust's standard library for a target is here.
-fn standard_library(target: &str) -> Outcome {
-    if has_standard_library(target)? {
-        return Ok(());
-    }
-    let added = Command::new("rustup")
-        .args(["target", "add", target])
-        .output();
-    if added.is_ok_and(|added| added.status.success()) && has_standard_library(target)? {
-        return Ok(());
-    }
-    Err(format!(
-        "as rustup has no standard library for {target} and cannot get it here"
-    ))
-}
-
-fn has_standard_library(target: &str) -> Result<bool, String> {
-    let said = Command::new("rustc")
-        .args(["--print", "target-libdir", "--target", target])
-        .output()
-        .map_err(|e| format!("rustc: {e}"))?;
-    let folder = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
-    let Ok(files) = std::fs::read_dir(folder) else {
-        return Ok(false);
-    };
-    let mut names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
-    Ok(names.any(|name| name.starts_with("libstd-") && name.ends_with(".rlib")))
 }
 
 fn build(
@@ -179,17 +147,12 @@ fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Result<&'static st
 
 #[cfg(test)]
 mod tests {
-    use super::{PLATFORMS, arch, has_standard_library};
+    use super::{PLATFORMS, arch};
 
     #[test]
     fn tags_name_the_machines_of_their_targets() {
         for platform in &PLATFORMS {
             assert!(platform.tag.ends_with(arch(platform)), "{}", platform.tag);
         }
-    }
-
-    #[test]
-    fn targets_that_are_none_have_no_standard_library() {
-        assert!(!has_standard_library("no-such-target").unwrap());
     }
 }
