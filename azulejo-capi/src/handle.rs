@@ -135,8 +135,13 @@ impl<T: Kind> Handle<T> {
         if !handle.is_aligned() {
             return false;
         }
-        // SAFETY: as in `value`. Of several who free at once, one clears the tag.
+        // SAFETY: as in `value`.
         let tag = unsafe { &*handle.as_ptr().cast::<AtomicU64>() };
+        // An exchange writes even where it fails, which memory that can only be read does not stand.
+        if tag.load(Ordering::Acquire) != T::TAG {
+            return false;
+        }
+        // Of several who free at once, one clears the tag.
         if tag
             .compare_exchange(T::TAG, 0, Ordering::AcqRel, Ordering::Relaxed)
             .is_err()
@@ -188,6 +193,18 @@ mod tests {
                 assert_ne!(next.cast(), handle);
                 assert!(Handle::free(next));
             }
+        }
+    }
+
+    #[test]
+    fn memory_that_can_only_be_read_is_no_handle() {
+        // A constant without interior mutability lies where nothing can be written.
+        static TEXT: &[u64; 2] = &[0x6f72_2d77_6f72_2d61, 0];
+        let address = NonNull::from(TEXT).cast::<Handle<Pear>>();
+        // SAFETY: 8 bytes that can be read.
+        unsafe {
+            assert!(Handle::value(address).is_none());
+            assert!(!Handle::free(address));
         }
     }
 
