@@ -36,7 +36,7 @@ pub use pending::{Answer, Pending, PendingList, PendingRead, PendingTails};
 pub use power::{
     Append, FolderLock, LockFolder, ObjectReader, PutNew, RandomAccess, TailVisitor, Tails,
 };
-pub(crate) use power::{open, shown_tails};
+pub(crate) use power::{cannot_put_new, open, put_first, shown_tails};
 pub use request::{Entry, ReadInto, ReadRange, ReadRequest, Tail};
 pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use settings::StoreSettings;

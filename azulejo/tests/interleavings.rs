@@ -551,6 +551,34 @@ fn on_a_group() {
     });
 }
 
+/// Of two who make a group where none is, one has made it, whatever the other has looked at before.
+#[test]
+fn one_makes_a_new_group() {
+    let create: Operation = ("create", |context| context.group(URI).create());
+    for claims in [false, true] {
+        let matrix = Matrix {
+            name: "no group".to_owned(),
+            base: MemoryStorage::new(),
+            operations: vec![&create],
+            look: look_at_group,
+            claims,
+            files: false,
+            every: 1,
+            may_agree: false,
+        };
+        let mut stops = 0;
+        while let Some((outcome, errors)) = interleaved(&matrix, [&create, &create], stops) {
+            let other = errors.iter().flatten().collect::<Vec<_>>();
+            let one = matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
+            assert!(one, "{errors:?} at {stops}");
+            let alone = in_order(&matrix, [&create, &create], &[0]);
+            assert_eq!(outcome.seen, alone.seen, "at {stops}");
+            stops += 1;
+        }
+        assert!(stops >= 3, "{stops}");
+    }
+}
+
 /// Moving and deleting the array takes many steps there, which a write beside them does not see:
 /// that is not promised.
 #[test]

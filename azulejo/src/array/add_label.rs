@@ -49,7 +49,7 @@ impl ArrayHandle {
     pub fn add_label(&self, label: &NewLabel, timestamp: Option<u64>) -> Result<()> {
         let Self { context, uri } = self;
 
-        let (_lock, head) = Head::locked(context, uri)?;
+        let (lock, head) = Head::locked(context, uri)?;
         let bad = |reason: &dyn std::fmt::Display| {
             let name = &label.values.column_type.name;
             Error::InvalidArgument(format!("cannot label {}: {name}: {reason}", head.uri))
@@ -73,6 +73,7 @@ impl ArrayHandle {
             let mut writer = array.writer(options.layout(WriteLayout::Row))?;
             writer.write_box(&bounds, &ColumnSet::of([values])?)?;
             writer.finish()?;
+            lock.confirm(&head.location)?;
             put_schema(context, &head.location, &next, &name)
         };
         write().inspect_err(|_| {

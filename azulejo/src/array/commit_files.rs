@@ -1,6 +1,7 @@
 //! The files of an array's commits that are more than a name.
 
 use super::directory::{Directory, NamedEntry};
+use super::lock::finish_replacement;
 use super::objects::decode_at;
 use super::timeline::{Committed, committed};
 use super::{ArrayLock, TimeRange};
@@ -8,7 +9,6 @@ use crate::context::Location;
 use crate::error::Result;
 use azulejo_format::commit::{ConsolidatedCommits, IgnoreList, Replacement, VacuumList};
 use azulejo_format::path::{Suffix, suffixed_commit_path};
-use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 
 /// Vacuum files, replacements under way, ignore files and consolidated commits: read together,
@@ -105,20 +105,4 @@ impl CommitFiles {
         }
         Ok(any)
     }
-}
-
-/// Writes the vacuum file of a replacement and removes the replacement.
-pub(crate) fn finish_replacement(
-    location: &Location,
-    name: &TimestampedName,
-    list: &Replacement,
-) -> Result<VacuumList> {
-    let vacuum = VacuumList {
-        uris: list.old.clone(),
-    };
-    let path = |suffix| location.path.join(&suffixed_commit_path(name, suffix));
-    let storage = &location.storage;
-    storage.put(&path(Suffix::Vacuum), vacuum.encode().into())?;
-    storage.delete(&[path(Suffix::Replacement)])?;
-    Ok(vacuum)
 }

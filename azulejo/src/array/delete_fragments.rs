@@ -61,6 +61,7 @@ impl ArrayHandle {
         }
         let (chosen, report) = choose(&head, &commits, selection)?;
         if !chosen.is_empty() {
+            lock.confirm(&head.location)?;
             delete(&head, &commits, &chosen)?;
         }
         Ok(report)

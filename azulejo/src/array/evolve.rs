@@ -1,11 +1,11 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
-use super::ArrayHandle;
 use super::create::put_schema;
 use super::directory::sort_schemas;
 use super::head::{Commits, Head};
 use super::tile_object::{clean_up_unseen, put_tile};
 use super::timeline::CommittedFragment;
+use super::{ArrayHandle, ArrayLock};
 use crate::clock;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -35,9 +35,9 @@ impl ArrayHandle {
     pub fn evolve(&self, evolution: &SchemaEvolution, timestamp: Option<u64>) -> Result<()> {
         let Self { context, uri } = self;
 
-        let (_lock, head) = Head::locked(context, uri)?;
+        let (lock, head) = Head::locked(context, uri)?;
         let name = next_name(&head, timestamp)?;
-        evolve_to(context, &head, evolution, &name)
+        evolve_to(context, &lock, &head, evolution, &name)
     }
 
     /// As [`Self::evolve`], at any time: a schema of a time before the latest one's never is the
@@ -48,9 +48,10 @@ impl ArrayHandle {
     pub fn evolve_at(&self, evolution: &SchemaEvolution, timestamp: u64) -> Result<()> {
         let Self { context, uri } = self;
 
-        let (_lock, head) = Head::locked(context, uri)?;
+        let (lock, head) = Head::locked(context, uri)?;
         evolve_to(
             context,
+            &lock,
             &head,
             evolution,
             &TimestampedName::unversioned(timestamp, timestamp),
@@ -79,11 +80,12 @@ impl ArrayHandle {
     pub fn upgrade(&self, timestamp: Option<u64>) -> Result<bool> {
         let Self { context, uri } = self;
 
-        let (_lock, head) = Head::locked(context, uri)?;
+        let (lock, head) = Head::locked(context, uri)?;
         let Some(upgraded) = head.schema.upgraded() else {
             return Ok(false);
         };
         let name = next_name(&head, timestamp)?;
+        lock.confirm(&head.location)?;
         put_schema(context, &head.location, &upgraded, &name)?;
         Ok(true)
     }
@@ -92,6 +94,7 @@ impl ArrayHandle {
 /// Stores an evolved schema under a name.
 fn evolve_to(
     context: &Context,
+    lock: &ArrayLock,
     head: &Head,
     evolution: &SchemaEvolution,
     name: &TimestampedName,
@@ -110,6 +113,7 @@ fn evolve_to(
             let path = enumeration_path(&enumeration.file_name);
             put_tile(context, &head.location, &path, &enumeration.encode())?;
         }
+        lock.confirm(&head.location)?;
         put_schema(context, &head.location, &next, name)
     };
     write().inspect_err(|_| {

@@ -6,12 +6,15 @@
 //! array's lock from its first look at the array to its last change of it.
 
 mod claim;
+mod replacing;
 
 use crate::context::Location;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::storage::FolderLock;
+use azulejo_format::timestamped_name::TimestampedName;
 use claim::{Claim, Lease};
 pub(crate) use claim::{is_claim, remove_claims};
+pub(crate) use replacing::{finish_replacement, path_of as replacement_path};
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
@@ -63,16 +66,76 @@ impl ArrayLock {
             true => None,
             false => Claim::wait(location, Lease::USUAL)?,
         };
+        let decided = claim.as_ref().map(Claim::decided).transpose()?.flatten();
         let lock = Lock::Claim { claim, _turn: turn };
-        Ok(Self { lock })
+        match decided {
+            Some(name) => Self { lock }.carry_out(location, &name),
+            None => Ok(Self { lock }),
+        }
     }
 
-    /// Whether it is still held: a process that stood still for long may have been taken for dead.
+    /// Whether it is a claim: its owner may be taken for dead and overtaken, though alive.
+    pub fn is_claim(&self) -> bool {
+        matches!(&self.lock, Lock::Claim { claim: Some(_), .. })
+    }
+
+    /// Whether it is still held, as far as this process knows: one that stood still for long may
+    /// have been taken for dead.
     pub fn is_held(&self) -> bool {
         match &self.lock {
-            Lock::Folder { .. } => true,
-            Lock::Claim { claim, .. } => claim.as_ref().is_none_or(Claim::is_held),
+            Lock::Claim { claim: Some(c), .. } => c.is_held(),
+            _ => true,
         }
+    }
+
+    /// An error if it is not held any more, by the word of the storage: who was overtaken is told
+    /// so whatever was delayed until now.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], also of the storage.
+    pub fn confirm(&self, location: &Location) -> Result<()> {
+        match self.decide(None)? {
+            true => Ok(()),
+            false => Err(Error::Storage {
+                op: "change",
+                uri: location.path.to_string(),
+                source: std::io::Error::other(
+                    "this process stood still for so long that another one has taken its place; nothing was changed",
+                ),
+            }),
+        }
+    }
+
+    /// Decides that a replacement counts, whose file is there, if one is given: `true`, and it is
+    /// this lock's holder who carries it out, or whoever holds the lock next. `false`, or an error:
+    /// it may be so; whoever gets the lock anew finds the file gone then, or else may give it up.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn decide(&self, replacement: Option<&TimestampedName>) -> Result<bool> {
+        match &self.lock {
+            Lock::Claim { claim: Some(c), .. } => c.decide(replacement),
+            _ => Ok(true),
+        }
+    }
+
+    /// Carries out what was decided. If that took so long that others have done it meanwhile, the
+    /// lock is waited for anew.
+    ///
+    /// # Errors
+    /// Those of the storage; whoever holds the lock next carries it out then.
+    pub fn carry_out(self, location: &Location, replacement: &TimestampedName) -> Result<Self> {
+        let done = replacing::carry_out(location, replacement)?;
+        if let Lock::Claim { claim: Some(c), .. } = &self.lock {
+            if !c.is_latest()? {
+                drop(self);
+                let anew = Self::wait(location)?;
+                done.take_back_late(location)?;
+                return Ok(anew);
+            }
+            c.settle();
+        }
+        Ok(self)
     }
 }
 

@@ -21,7 +21,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         let version = {
             let scope = OpenScope {
                 fragments: Some(HashSet::new()),
@@ -82,6 +82,7 @@ impl ArrayHandle {
         let path = location
             .path
             .join(&suffixed_commit_path(&name, Suffix::Consolidated));
+        lock.confirm(&location)?;
         location.storage.put(&path, file.encode().into())?;
         Ok(Some(path))
     }

@@ -9,7 +9,10 @@ use super::ArrayFolder;
 use super::choose::Chosen;
 use super::merge::Written;
 use super::plan::overlap;
-use crate::array::{Array, ArrayLock, OpenScope, Snapshot, TimeRange, finish_replacement};
+use crate::array::{
+    Array, ArrayLock, OpenScope, Snapshot, TimeRange, finish_replacement, replacement_path,
+};
+use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::commit::{Replacement, VacuumList};
@@ -68,13 +71,10 @@ impl Replaced<'_> {
         // None can replace, vacuum or delete them between the look and the commit.
         let lock = ArrayLock::wait(location)?;
         let now = ArrayFolder::at(self.whole.context(), location)?;
-        if !self.are_still_there(&now)? || self.has_one_in_between(&now, &[])? || !lock.is_held() {
-            for fragment in written.fragments {
-                fragment.discard()?;
-            }
-            return Ok(false);
+        if !self.are_still_there(&now)? || self.has_one_in_between(&now, &[])? {
+            return discard(written);
         }
-        self.commit(written)
+        self.commit(written, lock)
     }
 
     fn are_still_there(&self, now: &ArrayFolder) -> Result<bool> {
@@ -129,7 +129,7 @@ impl Replaced<'_> {
     }
 
     /// The steps, of which a crash may leave out the last ones.
-    fn commit(&self, written: Written) -> Result<bool> {
+    fn commit(&self, written: Written, lock: ArrayLock) -> Result<bool> {
         let location = self.whole.location();
         let Some(first) = written
             .fragments
@@ -149,48 +149,69 @@ impl Replaced<'_> {
                 false => location.path.join(&path).to_string(),
             });
         }
-        let held_back = self.whole.schema().allows_dups && version.has_subdirectories();
         let replacement = Replacement {
-            new: written
-                .fragments
-                .iter()
+            new: (written.fragments.iter())
                 .map(|fragment| fragment.name().to_string())
                 .collect(),
             old: paths,
         };
-        if held_back {
-            let path = suffixed_commit_path(&first, Suffix::Replacement);
-            location
-                .storage
-                .put(&location.path.join(&path), replacement.encode().into())?;
-        }
-        let mut names = Vec::with_capacity(written.fragments.len());
-        for fragment in written.fragments {
-            names.push(fragment.commit()?);
-        }
-        if held_back {
-            finish_replacement(location, &first, &replacement)?;
-            return Ok(true);
-        }
-        let vacuum = VacuumList {
-            uris: replacement.old,
-        };
-        let path = match version.has_subdirectories() {
+        let names: Vec<TimestampedName> = (written.fragments.iter())
+            .map(|fragment| fragment.name().clone())
+            .collect();
+        let vacuum_file = location.path.join(&match version.has_subdirectories() {
             true => suffixed_commit_path(&first, Suffix::Vacuum),
             false => format!("{first}{}", Suffix::Vacuum.text()),
+        });
+        let lock = if lock.is_claim() && version.has_subdirectories() {
+            match decide(location, lock, written, &first, &replacement)? {
+                Some(lock) => lock,
+                None => return Ok(false),
+            }
+        } else if !lock.decide(None)? {
+            return discard(written);
+        } else {
+            let held_back = self.whole.schema().allows_dups && version.has_subdirectories();
+            self.commit_at_once(written, &first, replacement, held_back, &vacuum_file)?;
+            lock
         };
-        let vacuum_file = location.path.join(&path);
-        location.storage.put(&vacuum_file, vacuum.encode().into())?;
         // Writers have no lock: what was committed between the look and the vacuum file, from which
         // on the old ones do not count, is seen now.
-        if !Chosen::are_timed(self.whole.schema()) {
+        let schema = self.whole.schema();
+        if !schema.allows_dups && !Chosen::are_timed(schema) {
             let now = ArrayFolder::at(self.whole.context(), location)?;
-            if self.has_one_in_between(&now, &names)? {
+            if self.has_one_in_between(&now, &names)? && lock.is_held() {
                 self.take_back(&vacuum_file, &names)?;
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Where nobody else can get the lock before these steps have ended.
+    fn commit_at_once(
+        &self,
+        written: Written,
+        first: &TimestampedName,
+        replacement: Replacement,
+        held_back: bool,
+        vacuum_file: &StorePath,
+    ) -> Result<()> {
+        let location = self.whole.location();
+        let storage = &location.storage;
+        if held_back {
+            let path = replacement_path(location, first);
+            storage.put(&path, replacement.encode().into())?;
+        }
+        for fragment in written.fragments {
+            fragment.commit()?;
+        }
+        if held_back {
+            return finish_replacement(location, first, &replacement).map(drop);
+        }
+        let vacuum = VacuumList {
+            uris: replacement.old,
+        };
+        storage.put(vacuum_file, vacuum.encode().into())
     }
 
     /// Removes what was just committed: without the vacuum file the old ones count again, which
@@ -209,6 +230,43 @@ impl Replaced<'_> {
         location.storage.delete(&commits)?;
         location.storage.delete(&folders)
     }
+}
+
+/// Where the lock may pass to others in the midst of these steps: one of them decides, which nobody
+/// can whose lock has passed on, and the others may be made by whoever has it. Returns the lock;
+/// `None`, and nothing is left of the new fragments, if others had it.
+fn decide(
+    location: &Location,
+    lock: ArrayLock,
+    written: Written,
+    first: &TimestampedName,
+    replacement: &Replacement,
+) -> Result<Option<ArrayLock>> {
+    let path = replacement_path(location, first);
+    location.storage.put(&path, replacement.encode().into())?;
+    if matches!(lock.decide(Some(first)), Ok(true)) {
+        // From here on nothing is cleaned up after an error: it may count.
+        return lock.carry_out(location, first).map(Some);
+    }
+    // Maybe it is decided all the same. Who has the lock anew has carried it out then.
+    drop(lock);
+    let lock = ArrayLock::wait(location)?;
+    match location.storage.size(&path) {
+        Err(Error::NotFound { .. }) => Ok(Some(lock)),
+        Err(error) => Err(error),
+        Ok(_) => {
+            location.storage.delete(&[path])?;
+            discard(written)?;
+            Ok(None)
+        }
+    }
+}
+
+fn discard(written: Written) -> Result<bool> {
+    for fragment in written.fragments {
+        fragment.discard()?;
+    }
+    Ok(false)
 }
 
 /// Names of fragments that others have taken the place of.

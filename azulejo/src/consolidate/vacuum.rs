@@ -197,6 +197,9 @@ impl ArrayHandle {
                 metadata(context, &location, &folder.directory.metadata, &shown)?
             }
         };
+        if !options.dry_run {
+            lock.confirm(&location)?;
+        }
         steps.run(context, &location, options)
     }
 }

@@ -4,7 +4,7 @@ use super::{Group, GroupHandle, Member, ObjectType};
 use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
-use crate::storage::Uri;
+use crate::storage::{Uri, put_first};
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
 use azulejo_format::path::{GROUP_FILE, RootFolder, group_details_path};
 use azulejo_format::timestamped_name::TimestampedName;
@@ -92,19 +92,25 @@ impl GroupHandle {
     /// Creates an empty group.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or group lies there.
+    /// [`Error::AlreadyExists`] if an array or group lies there, or another one has made it at the
+    /// same time, where the storage can tell who is the first.
     pub fn create(&self) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let location = self.context.locate(&uri)?;
         crate::array::removal::finish_deletion(&location)?;
+        let taken = || Error::AlreadyExists {
+            uri: uri.to_string(),
+        };
         if ObjectType::at(&location)?.is_some() {
-            return Err(Error::AlreadyExists {
-                uri: uri.to_string(),
-            });
+            return Err(taken());
         }
         let storage = &location.storage;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
-        storage.put(&location.path.join(GROUP_FILE), Bytes::new())?;
+        // Of two who make it at once, one has made it.
+        match put_first(&**storage, &location.path.join(GROUP_FILE), Bytes::new()) {
+            Err(Error::AlreadyExists { .. }) => return Err(taken()),
+            written => written?,
+        }
         storage.make_folder(&location.path.join(RootFolder::GroupDetails.name()))
     }
 

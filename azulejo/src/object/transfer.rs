@@ -34,14 +34,14 @@ impl ObjectHandle {
             return finish_move(&context.locate(&from_uri)?, &target);
         }
         let (_, location, _) = find(context, from)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         let begun = Note::at(&target)?.is_some();
         if !begun && std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
             refuse_taken(&target, &to_uri)?;
             location.storage.rename(&location.path, &target.path)?;
-            return match location.storage.locking() {
-                Some(_) => Ok(()),
-                None => remove_claims(&target),
+            return match lock.is_claim() {
+                true => remove_claims(&target),
+                false => Ok(()),
             };
         }
         refuse_other(&target, &Note::begun(&from_uri), &to_uri)?;

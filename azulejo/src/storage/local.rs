@@ -542,6 +542,14 @@ impl PutNew for LocalStorage {
         let changes = &self.changes;
         let parent = parent_of(path)?;
         changes.make_folders(parent.as_native()).map_err(failed)?;
+        if body.is_empty() {
+            changes.sync_for(path, None)?;
+            match changes.create_temporary(path.as_native()) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(already_exists(path)),
+                created => created.map_err(failed)?,
+            };
+            return changes.sync_folder(parent.as_native()).map_err(failed);
+        }
         let temporary = temporary_path(path).to_native();
         let written = self
             .write_temporary(path, &temporary, &body)

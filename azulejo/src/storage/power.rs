@@ -1,10 +1,10 @@
 //! What only some storages can do.
 
 use super::{ReadInto, Storage, StorePath, Upload};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
-use std::io::IoSliceMut;
+use std::io::{ErrorKind, IoSliceMut};
 use std::sync::{Arc, OnceLock};
 
 /// Small reads that cost little more than their bytes.
@@ -106,6 +106,34 @@ impl Debug for Tails<'_> {
 
 /// Who is shown the ends of objects: their numbers, last bytes, and sizes in bytes.
 pub type TailVisitor<'a> = dyn Fn(usize, &[u8], u64) + Sync + 'a;
+
+/// Writes an object where none is. Of several writers at once one succeeds, if the storage can tell
+/// who is the first.
+///
+/// # Errors
+/// [`Error::AlreadyExists`] if there is one, and errors of the storage.
+pub(crate) fn put_first(storage: &dyn Storage, path: &StorePath, body: Bytes) -> Result<()> {
+    match storage.exclusive() {
+        Some(exclusive) => match exclusive.put_new(path, body.clone()) {
+            Err(error) if cannot_put_new(&error) => storage.put(path, body),
+            written => written,
+        },
+        None => storage.put(path, body),
+    }
+}
+
+/// Whether an error of [`PutNew::put_new`] says that it cannot be had here: some file systems cannot
+/// tell who is the first.
+pub(crate) fn cannot_put_new(error: &Error) -> bool {
+    match error {
+        Error::Unsupported(_) => true,
+        Error::Storage { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::Unsupported
+        ),
+        _ => false,
+    }
+}
 
 /// An object that is opened as the storage can: with reads of its own for those without
 /// [`RandomAccess`].
