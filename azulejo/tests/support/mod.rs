@@ -12,4 +12,6 @@ pub mod model;
 pub mod operations;
 pub mod pack;
 pub mod rewrite;
+pub mod scheduled;
 pub mod stepped;
+pub mod turns;
