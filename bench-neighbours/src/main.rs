@@ -1,8 +1,9 @@
 //! A dense array of 384^3 `float32` in chunks of 64^3, raw and with Zstandard, beside `zarrs`, in
-//! turn: a write, a full read, 100 blocks of 32^3. Every read gives memory of its own, on both
-//! sides.
+//! turn: a write, a full read, 100 blocks of 32^3, 100 lines along the first axis (a series at a
+//! point). Every read gives memory of its own, on both sides.
 //!
-//! usage: bench-neighbours FOLDER > rust.json; then run_tensorstore.py FOLDER rust.json
+//! usage: bench-neighbours FOLDER > rust.json; then run_python.py FOLDER rust.json. `cargo xtask
+//! versus zarr` does both.
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::filter::{Filter, Pipeline};
@@ -55,17 +56,39 @@ impl Random {
     }
 }
 
-fn blocks() -> Vec<[usize; 3]> {
+/// What is read: where each starts, and how many cells it has along each axis.
+type Boxes = Vec<[(usize, usize); 3]>;
+
+fn blocks() -> Boxes {
     let mut random = Random(42);
-    let mut start = || random.next() as usize % (SIDE - BLOCK);
-    (0..100).map(|_| [start(), start(), start()]).collect()
+    let mut side = || (random.next() as usize % (SIDE - BLOCK), BLOCK);
+    (0..100).map(|_| [side(), side(), side()]).collect()
+}
+
+fn lines() -> Boxes {
+    let mut random = Random(43);
+    let mut place = || (random.next() as usize % SIDE, 1);
+    (0..100).map(|_| [(0, SIDE), place(), place()]).collect()
+}
+
+/// Bytes of the files below a folder.
+fn stored(path: &Path) -> Outcome<f64> {
+    let mut bytes = 0.0;
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => stored(&entry.path())?,
+            false => entry.metadata()?.len() as f64,
+        };
+    }
+    Ok(bytes)
 }
 
 fn sum(cells: &[f32]) -> f64 {
     cells.iter().map(|cell| f64::from(*cell)).sum()
 }
 
-/// Best times by phase, and what was read.
+/// Best times by phase, and the bytes that are stored.
 #[derive(Default)]
 struct Times(BTreeMap<&'static str, f64>);
 
@@ -91,7 +114,7 @@ fn main() -> Outcome<()> {
             let a = azulejo(&dir, codec, &cells, total, &mut ours)?;
             let b = zarrs(&dir, codec, &cells, total, &mut theirs)?;
             if (a - b).abs() > 1e-6 * a.abs() {
-                return Err(format!("blocks of {codec}: {a} and {b}").into());
+                return Err(format!("blocks and lines of {codec}: {a} and {b}").into());
             }
         }
         found.insert(codec, [("azulejo", ours.0), ("zarrs", theirs.0)]);
@@ -150,19 +173,22 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
     if sum_of(&all) != total {
         return Err("not what was written".into());
     }
-    let some = times.time("100 blocks", || {
-        blocks()
-            .into_iter()
-            .map(|start| {
-                let range = |low: usize| {
-                    DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)])
+    let mut sums = 0.0;
+    for (phase, boxes) in [("100 blocks", blocks()), ("100 lines", lines())] {
+        let some = times.time(phase, || {
+            let boxes = boxes.into_iter().map(|sides| {
+                let range = |(low, cells): (usize, usize)| {
+                    DimSelection::Ranges(vec![Range::of(low as i32, (low + cells - 1) as i32)])
                 };
-                let subarray = Subarray::Box(start.map(range).to_vec());
+                let subarray = Subarray::Box(sides.map(range).to_vec());
                 read(ReadOptions::new().subarray(subarray))
-            })
-            .collect::<Outcome<Vec<_>>>()
-    })?;
-    Ok(some.iter().map(sum_of).sum())
+            });
+            boxes.collect::<Outcome<Vec<_>>>()
+        })?;
+        sums += some.iter().map(sum_of).sum::<f64>();
+    }
+    times.0.insert("stored", stored(Path::new(&uri))?);
+    Ok(sums)
 }
 
 fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -> Outcome<f64> {
@@ -195,20 +221,20 @@ fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -
     if sum(&all) != total {
         return Err("not what was written".into());
     }
-    let some = times.time("100 blocks", || {
-        blocks()
-            .into_iter()
-            .map(|start| {
-                let ranges: Vec<_> = start
-                    .iter()
-                    .map(|&low| low as u64..(low + BLOCK) as u64)
-                    .collect();
+    let mut sums = 0.0;
+    for (phase, boxes) in [("100 blocks", blocks()), ("100 lines", lines())] {
+        let some = times.time(phase, || {
+            let boxes = boxes.into_iter().map(|sides| {
+                let ranges = sides.map(|(low, cells)| low as u64..(low + cells) as u64);
                 Ok(array
                     .retrieve_array_subset::<Vec<f32>>(&ArraySubset::new_with_ranges(&ranges))?)
-            })
-            .collect::<Outcome<Vec<_>>>()
-    })?;
-    Ok(some.iter().map(|block| sum(block)).sum())
+            });
+            boxes.collect::<Outcome<Vec<_>>>()
+        })?;
+        sums += some.iter().map(|cells| sum(cells)).sum::<f64>();
+    }
+    times.0.insert("stored", stored(Path::new(&path))?);
+    Ok(sums)
 }
 
 /// Waits until all files below a folder are on the device, several at a time.

@@ -44,19 +44,24 @@ assert names and 'tiledb.libs/libtiledb' not in maps, (names, maps)
 print('tiledb', tiledb.__version__, 'asks for', *names, '- and gets azulejo_db')
 ";
 
-/// Runs the suites of all releases, or `--release VERSION`; `--debug` builds the wheel unoptimised;
-/// the rest goes to pytest (`-k EXPR`, `-n WORKERS`).
+/// Runs the suites of all releases, or `--release VERSION`; `--debug` builds the wheel unoptimised,
+/// `--wheel FILE` takes one that is there, such as `cargo xtask wheel` leaves; the rest goes to pytest
+/// (`-k EXPR`, `-n WORKERS`).
 pub fn run(root: &Path, options: &[&str]) -> Outcome {
-    let (mut rest, mut debug, mut only) = (Vec::new(), false, None);
+    let (mut rest, mut debug, mut only, mut there) = (Vec::new(), false, None, None);
     let mut words = options.iter();
     while let Some(word) = words.next() {
         match *word {
             "--debug" => debug = true,
             "--release" => only = Some(*words.next().ok_or("--release wants a version")?),
+            "--wheel" => there = Some(*words.next().ok_or("--wheel wants a file")?),
             other => rest.push(other),
         }
     }
-    let built = wheel::build(root, &wheel::tools(root)?, debug)?;
+    let built = match there {
+        Some(file) => std::path::absolute(file).map_err(|e| format!("{file}: {e}"))?,
+        None => wheel::build(root, &wheel::tools(root)?, debug)?,
+    };
     let chosen = |version: &str| only.is_none_or(|only| only == version);
     for (version, least) in RELEASES.iter().filter(|(version, _)| chosen(version)) {
         let python = environment(root, version, &built)?;

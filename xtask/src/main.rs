@@ -96,12 +96,13 @@ cargo xtask TASK
   versus ceilings             dense reads beside the codec alone and the page cache alone; prints shares
   versus capi [--rounds N] [--reps N] [WORKLOAD ...]
                               the same C program over both libraries, in turn; prints ratios
-  as-tiledb [--debug] [--release VERSION] [-k EXPR] [-n WORKERS]
+  as-tiledb [--debug | --wheel FILE] [--release VERSION] [-k EXPR] [-n WORKERS]
                               TileDB-Py's own tests, untouched, on the engine in our Python package
   versus python [--seed N] [--rounds N] [--only TEXT]
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
   versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]
                               our Python package beside DuckDB and DataFusion on Parquet; prints ratios
+  versus zarr                 dense arrays beside zarrs, TensorStore and zarr-python; prints ratios
   versus sql [--rows N] [--rounds N] [--only TEXT] [--keep]
                               azulejo sql over arrays and over Parquet: processor time and bytes read; prints ratios
   wheel [--debug | --only TARGET]
@@ -169,6 +170,7 @@ fn main() -> ExitCode {
         }
         ["versus", "python", rest @ ..] => neighbours::run(&root(), &neighbours::PYTHON, rest),
         ["versus", "parquet", rest @ ..] => neighbours::run(&root(), &neighbours::PARQUET, rest),
+        ["versus", "zarr"] => neighbours::zarr(&root()),
         ["versus", rest @ ..] => versus::run(rest),
         ["wheel"] => wheel::run(&root(), None),
         ["wheel", "--only", target] => wheel::run(&root(), Some(target)),

@@ -1,5 +1,7 @@
-//! `cargo xtask versus python` and `versus parquet`: our Python package beside what others would take.
+//! `cargo xtask versus python` and `versus parquet`: our Python package beside what others would take;
+//! `versus zarr`: dense arrays beside Zarr's libraries.
 
+use crate::cargo::cargo;
 use crate::{Outcome, reference, wheel};
 use std::path::Path;
 use std::process::Command;
@@ -45,4 +47,39 @@ pub fn run(root: &Path, beside: &Neighbours, rest: &[&str]) -> Outcome {
             .arg(root.join(format!("target/versus-{name}-arrays")))
             .args(rest),
     )
+}
+
+/// What is beside us in Python for Zarr.
+const ZARR: [&str; 3] = ["numpy==2.4.6", "tensorstore==0.1.86", "zarr>=3.1,<4"];
+
+/// Builds `bench-neighbours` and runs it, then the same in Python; prints ratios.
+pub fn zarr(root: &Path) -> Outcome {
+    let python = wheel::environment(&root.join("target/versus-zarr"))?;
+    wheel::pip(&python, &ZARR)?;
+    let folder = root.join("target/versus-zarr-arrays");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut command = cargo();
+    command
+        .args(["run", "--release", "--quiet", "--manifest-path"])
+        .arg(root.join("bench-neighbours/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(root.join("target"))
+        .arg("--")
+        .arg(&folder);
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|e| format!("{command:?}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", output.status));
+    }
+    let found = folder.join("rust.json");
+    std::fs::write(&found, output.stdout).map_err(|e| format!("{}: {e}", found.display()))?;
+    let done = reference::run(
+        Command::new(&python)
+            .arg(root.join("bench-neighbours/run_python.py"))
+            .args([&folder, &found]),
+    );
+    let _ = std::fs::remove_dir_all(&folder);
+    done
 }

