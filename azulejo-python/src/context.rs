@@ -33,6 +33,9 @@ pub fn knows_setting(name: &str) -> bool {
 /// It takes longer than this to list so many files that looking at them takes a while.
 const MANY_FILES: Duration = Duration::from_millis(10);
 
+/// Arrays that are opened at once.
+const OPEN_AT_ONCE: usize = 8;
+
 /// Now, in milliseconds since 1970; later than every earlier write of this process.
 #[pyfunction]
 pub fn next_timestamp() -> u64 {
@@ -68,6 +71,9 @@ type Columns = Vec<(
     Option<PyBuffer<u64>>,
     Option<PyBuffer<u8>>,
 )>;
+
+/// An array that was opened, its schema in JSON, its key-values.
+type Opened<'py> = (Array, String, Bound<'py, PyDict>);
 
 /// Changes of key-values: key, and datatype and bytes, or nothing to remove it.
 type Changes = Vec<(String, Option<(String, Vec<u8>)>)>;
@@ -215,6 +221,34 @@ impl Context {
             false => work::run(py, &cancel, || snapshot.array()),
         };
         Ok(Array::new(array?, true))
+    }
+
+    /// Opens arrays at the same time, several at once: each with its schema in JSON and its key-values.
+    fn open_each<'py>(
+        &self,
+        py: Python<'py>,
+        uris: Vec<String>,
+        start: u64,
+        end: u64,
+    ) -> PyResult<Vec<Opened<'py>>> {
+        let time = TimeRange { start, end };
+        let threads = match uris.iter().all(|uri| work::is_near(uri)) {
+            true => std::thread::available_parallelism().map_or(1, usize::from),
+            // They wait for answers.
+            false => OPEN_AT_ONCE,
+        };
+        let opened = self.run(py, |context| {
+            work::each(&uris, threads.min(OPEN_AT_ONCE), |uri: &String| {
+                let array = context.array(uri).open_at(time)?;
+                let schema = SchemaDocument::of(&array)?.to_json()?.to_string();
+                let metadata = array.metadata()?.clone();
+                Ok((Array::new(array, work::is_near(uri)), schema, metadata))
+            })
+        })?;
+        opened
+            .into_iter()
+            .map(|(array, schema, metadata)| Ok((array, schema, metadata_dict(py, &metadata)?)))
+            .collect()
     }
 
     /// Opens an array with just the fragments that another one has shown: its `pin`.

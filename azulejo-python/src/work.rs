@@ -5,7 +5,9 @@ use azulejo::CancelHandle;
 use azulejo::Error;
 use azulejo::storage::Uri;
 use pyo3::prelude::*;
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -37,6 +39,45 @@ pub fn run_short<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     py.detach(work).map_err(|error| raised(py, &error))
+}
+
+/// Does the same with each of some things, on as many threads; the results in the order of the things,
+/// or an error.
+pub fn each<A: Sync, T: Send>(
+    things: &[A],
+    threads: usize,
+    work: impl Fn(&A) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = things.get(index) else {
+                return Ok(done);
+            };
+            match work(thing) {
+                Ok(result) => done.push((index, result)),
+                Err(error) => {
+                    // Nobody begins another one.
+                    next.store(things.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(things.len()))
+            .map(|_| scope.spawn(some))
+            .collect();
+        let mut all: Vec<(usize, T)> = some()?;
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok::<_, Error>(all)
+    })?;
+    done.sort_unstable_by_key(|(index, _)| *index);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what `cancel` stands

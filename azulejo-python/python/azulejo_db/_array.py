@@ -41,6 +41,7 @@ class Array(Reading, Changing):
         _attr: str | None = None,
         _range: tuple[int, int] | None = None,
         _pin: bytes | None = None,
+        _opened: tuple[Any, str, dict] | None = None,
     ):
         if mode not in ("r", "w"):
             raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
@@ -53,6 +54,10 @@ class Array(Reading, Changing):
         self._attrs: Metadata | None = None
         self._stored: tuple[Any, dict] | None = None
         self._closed, self._stale = False, False
+        if _opened:
+            self._core, schema, keys = _opened
+            self._pid, self._schema = os.getpid(), Schema.from_json(schema)
+            self._stored = (self._core, keys)
         core = self.core  # what is not there is said now
         if _pin:
             self._asked = core.time_range

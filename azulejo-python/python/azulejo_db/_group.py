@@ -67,6 +67,16 @@ class Group(MutableMapping[str, Any]):
             return Group(location, self._mode, ctx=self._ctx, _range=self._range)
         return Array(location, self._mode, ctx=self._ctx, _range=self._range)
 
+    def _arrays(self) -> dict[str, Array]:
+        """All arrays among the members, opened several at once with their schemas and key-values."""
+        names = [name for name in self if self.kind(name) == "array"]
+        places = [self.location(name) for name in names]
+        opened = self._ctx.core.open_each(places, *self._range)
+        return {
+            name: Array(place, self._mode, ctx=self._ctx, _range=self._range, _opened=core)
+            for name, place, core in zip(names, places, opened)
+        }
+
     def location(self, key: str) -> str:
         """Where a member lies."""
         return self._members[key][0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -91,22 +90,6 @@ class AzulejoStore(WritableCFDataStore):
 
     # -- reading ------------------------------------------------------------------------------
 
-    def _arrays(self) -> dict[str, Array]:
-        group = self.group
-        names = [name for name in group if group.kind(name) == "array"]
-
-        def opened(name: str) -> Array:
-            array = group[name]
-            array.schema, array._key_values()  # looked at now, side by side
-            return array
-
-        scheme, _, _ = self._uri.rpartition("://")
-        if len(names) < 4 or scheme in ("", "file", "mem"):
-            # Threads cost more than they save where nothing is waited for.
-            return {name: opened(name) for name in names}
-        with ThreadPoolExecutor(8) as pool:
-            return dict(zip(names, pool.map(opened, names)))
-
     def get_attrs(self) -> dict[str, Any]:
         keys = _keys(self.group._metadata)
         return {k: v for k, v in keys.items() if not k.startswith(("__tiledb_", "__azulejo_"))}
@@ -116,7 +99,7 @@ class AzulejoStore(WritableCFDataStore):
         return {"unlimited_dims": set(names.split(";"))} if names else {}
 
     def get_dimensions(self) -> dict[str, int]:
-        return self._sizes(self._arrays())
+        return self._sizes(self.group._arrays())
 
     def _sizes(self, arrays: Mapping[str, Array]) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -137,28 +120,29 @@ class AzulejoStore(WritableCFDataStore):
         return sizes
 
     def load(self) -> tuple[dict[str, xr.Variable], dict[str, Any]]:
-        arrays = self._arrays()
+        arrays = self.group._arrays()
         sizes = self._sizes(arrays)
         variables = {}
         for name, array in arrays.items():
-            if array.schema.sparse:
+            schema = array.schema
+            if schema.sparse:
                 raise ValueError(
                     f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
                 )
             keys = _keys(array._key_values())
-            for attr in array.schema.attrs:
+            for attr in schema.attrs:
                 attribute = attr["name"]
                 label = attribute or name
-                if label.endswith("_") and label[:-1] in array.schema.dim_names:
+                if label.endswith("_") and label[:-1] in schema.dim_names:
                     label = label[:-1]
-                if len(array.schema.attrs) == 1 and keys.get(_NAME):
+                if len(schema.attrs) == 1 and keys.get(_NAME):
                     label = keys[_NAME]
                 variables[_decode_variable_name(label)] = self._variable(array, attr, sizes, keys)
         return variables, self.get_attrs()
 
     def _variable(self, array: Array, attr: dict, sizes: dict, keys: Mapping) -> xr.Variable:
-        attribute = attr["name"]
-        dims = [dim for dim in array.schema.dim_names if dim != _SCALAR]
+        attribute, schema = attr["name"], array.schema
+        dims = [dim for dim in schema.dim_names if dim != _SCALAR]
         shape = tuple(sizes[dim] for dim in dims)
         attrs = _prefixed(keys, f"{_ATTR}{attribute}.")
         view = array[attribute] if attribute else array
@@ -170,9 +154,10 @@ class AzulejoStore(WritableCFDataStore):
         # Not "filters": that name is Zarr's too, whose writer would take them for its own.
         encoding: dict[str, Any] = {"tiledb_filters": attr["filters"]["filters"]}
         if dims:
-            tiles = [min(int(t), max(s, 1)) for t, s in zip(array.chunks, shape)]
+            extents = tuple(int(extent) for extent in array.chunks)
+            tiles = [min(t, max(s, 1)) for t, s in zip(extents, shape)]
             encoding["preferred_chunks"] = dict(zip(dims, tiles))
-            encoding["tiles"] = tuple(int(t) for t in array.chunks)
+            encoding["tiles"] = extents
         data = indexing.LazilyIndexedArray(Cells(self._uri, array, attribute, shape, view.dtype))
         return xr.Variable(dims, data, attrs, encoding, fastpath=True)
 
@@ -201,7 +186,7 @@ class AzulejoStore(WritableCFDataStore):
         if there and self._mode == "w" and self._generation is None:
             # Folders of its own: what is there, or is being written, stays.
             self._generation = _replace.generation()
-        arrays = {} if self._mode == "w" else self._arrays()
+        arrays = {} if self._mode == "w" else self.group._arrays()
         checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
         changes = {} if self._mode == "r+" and there else dict(attributes)
         if unlimited_dims:
