@@ -6,6 +6,7 @@
 //! make them count.
 
 use super::error::{is_missing, storage_error};
+use super::files::open_file;
 use super::side_by_side::{WAITING, side_by_side};
 use crate::error::Result;
 use crate::storage::StorePath;
@@ -228,7 +229,8 @@ pub(super) fn root_of(path: &StorePath) -> StorePath {
 /// Makes the names in a folder last through a power failure.
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    // What lies there may be a pipe.
+    open_file(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]

@@ -1,5 +1,6 @@
 //! Locks of folders.
 
+use super::files::open_file;
 use crate::storage::{FolderLock, StorePath};
 use std::fs::File;
 
@@ -20,7 +21,7 @@ impl Drop for LocalLock {
 /// Waits for the lock of a folder; `None` where there are no such locks.
 pub(super) fn lock(folder: &StorePath) -> Option<Box<dyn FolderLock>> {
     // Not every file system has locks, nor every system those of folders.
-    let folder = File::open(folder.to_native()).ok()?;
+    let folder = open_file(&folder.to_native()).ok()?;
     folder.lock().ok()?;
     Some(Box::new(LocalLock(folder)))
 }

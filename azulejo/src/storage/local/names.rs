@@ -4,14 +4,24 @@ use super::changes;
 use super::error::storage_error;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
+use azulejo_format::path::{LABELS_FOLDER, MANIFEST_FOLDER};
 use std::fs;
 use std::io::{self, ErrorKind};
 
+/// Folders inside an array or group that hold folders of any name.
+const OF_ANY_NAME: [&str; 2] = [LABELS_FOLDER, MANIFEST_FOLDER];
+
+/// Whether a folder is a part of an array or group. Their names begin with `__`, or those of the
+/// folders that they lie in say so; folders above are the user's, who may link them.
+fn is_inside(folder: &StorePath) -> bool {
+    let holds_any = |around: StorePath| OF_ANY_NAME.contains(&around.name());
+    folder.name().starts_with("__") || folder.parent().is_some_and(holds_any)
+}
+
 /// Refuses to change what lies behind a link inside an array or group: hostile ones lead anywhere.
-/// The folders inside begin with `__`; those above them are the user's, who may link them.
 pub(super) fn refuse_links(op: &'static str, path: &StorePath) -> Result<()> {
     let mut folder = path.parent();
-    while let Some(inner) = folder.filter(|folder| folder.name().starts_with("__")) {
+    while let Some(inner) = folder.filter(is_inside) {
         if fs::symlink_metadata(inner.as_native()).is_ok_and(|found| found.is_symlink()) {
             let text = format!("{inner} is a link, and nothing behind links is changed");
             let source = io::Error::new(ErrorKind::PermissionDenied, text);
