@@ -3,6 +3,9 @@
 //! A C caller keeps to a contract: pointers are null or to memory of the size that it says. So
 //! every pointer is to room of its own, larger than any number that is passed along; handles are
 //! those that the library gave, of any kind, freed or not.
+//!
+//! **Names that it makes up can be paths on disk**, such as `/`, which it then moves and deletes: it
+//! runs only in a container whose disk may be lost, and only where [`DISK_MAY_BE_LOST`] says so.
 #![allow(unsafe_code, reason = "what is called is a C API")]
 
 use crate::capi::{self, Ctx, FUNCTIONS, Function, invoke};
@@ -70,7 +73,10 @@ const GIVING: &[&str] = &[
     "extend",
 ];
 
-/// What pointers begin with. None is a path on disk.
+/// The variable without which no call is made.
+pub const DISK_MAY_BE_LOST: &str = "AZULEJO_FUZZ_DISK_MAY_BE_LOST";
+
+/// What pointers begin with.
 const WORDS: [&CStr; 12] = [
     c"",
     c"a",
@@ -130,7 +136,15 @@ pub fn encode(name: &str, choices: &[u8]) -> Vec<u8> {
 }
 
 /// Function, then what it is called with, again and again.
+///
+/// # Panics
+/// Where nobody says that the disk may be lost.
 pub fn calls(data: &[u8]) {
+    assert!(
+        std::env::var_os(DISK_MAY_BE_LOST).is_some(),
+        "calls of the C API can delete anything on this machine: set {DISK_MAY_BE_LOST} in a \
+         container whose disk may be lost"
+    );
     thread_local! {
         static CTX: Ctx = Ctx::with(&[
             (c"sm.compute_concurrency_level", c"1"),
@@ -198,6 +212,8 @@ fn is_word(given: u64) -> bool {
 
 fn fill(room: &mut [u8], f: &Function, choice: u8, handles: &[u64]) {
     let word = match choice {
+        // What is freed is a handle or null: another word would be taken for an address.
+        _ if f.name.ends_with("_free") => handles.get(usize::from(choice)).copied().or(Some(0)),
         // Where sizes are asked for, they are right.
         _ if f.name.ends_with("_buffer") && choice >= 32 => Some(u64::from(choice) * 8),
         0..64 => {

@@ -201,8 +201,29 @@ pub fn filters(data: &[u8]) {
     }
     let mut out = vec![0; len as usize];
     let _ = pipeline.decode_tile(&ctx, stored, &mut out, &mut Scratch::new());
+    let mut scratch = Scratch::new();
+    for chunk in TileDecoder::new(stored.len() as u64)
+        .chunks(stored)
+        .flatten()
+    {
+        // Cells that go to their places one by one are those that go there at once.
+        let mut whole = vec![0; chunk.original_len as usize];
+        let decoded = pipeline.decode_chunk(&ctx, &chunk, &mut whole, &mut scratch);
+        let mut opened = vec![0; whole.len()];
+        let open = pipeline.open_chunk(&ctx, &chunk, &mut scratch);
+        if let Ok(mut open) = open
+            && open.copy_to(0, &mut opened, false).is_ok()
+            && decoded.is_ok()
+        {
+            assert_eq!(opened, whole);
+        }
+    }
     let mut offsets = vec![0; 16];
-    let _ = pipeline.decode_string_tile(&ctx, stored, &mut out, &mut offsets, &mut Scratch::new());
+    let _ = pipeline.decode_string_tile(&ctx, stored, &mut out, &mut offsets, &mut scratch);
+    let owned = pipeline.decode_string_tile_owned(&ctx, stored, LIMIT, &mut scratch);
+    if let Ok((data, offsets)) = owned {
+        assert!(data.len() as u64 <= LIMIT && offsets.len() as u64 * 8 <= LIMIT);
+    }
 }
 
 /// The sidecar with an array's listings.

@@ -2,8 +2,10 @@
 //! reach.
 //!
 //! The fuzzer is libFuzzer, which the compiler's own coverage instrumentation guides: stable Rust
-//! will do. The address sanitizer, and the measuring of coverage (LLVM's tools of the same version),
-//! want a nightly toolchain.
+//! will do. The address sanitizer wants a nightly toolchain, the measuring of coverage LLVM's tools
+//! of the compiler's version.
+
+mod coverage;
 
 use crate::cargo::cargo;
 use crate::{Outcome, reference, root};
@@ -32,10 +34,11 @@ struct Build {
 }
 
 /// Options: targets (all), `--seconds N` for each (60), `--address` (under the address sanitizer),
-/// `--keep` (inputs that reach more go to `fuzz/corpus`); or `coverage`.
+/// `--keep` (inputs that reach more go to `fuzz/corpus`); or `coverage`, with `--llvm FOLDER` where
+/// the toolchain has none of LLVM's tools.
 pub fn run(options: &[&str]) -> Outcome {
     let (mut seconds, mut address, mut keep, mut coverage) = (60u64, false, false, false);
-    let mut targets = Vec::new();
+    let (mut targets, mut llvm) = (Vec::new(), None);
     let mut words = options.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -46,6 +49,7 @@ pub fn run(options: &[&str]) -> Outcome {
             "--address" => address = true,
             "--keep" => keep = true,
             "coverage" => coverage = true,
+            "--llvm" => llvm = Some(words.next().ok_or("--llvm wants a folder")?),
             target => targets.push(target.to_owned()),
         }
     }
@@ -54,10 +58,13 @@ pub fn run(options: &[&str]) -> Outcome {
         return Err(format!("no target {wrong:?}; there are {}", all.join(", ")));
     }
     if targets.is_empty() {
+        // It can delete anything on this machine: `fuzz/src/calls.rs`.
+        let dares = std::env::var_os("AZULEJO_FUZZ_DISK_MAY_BE_LOST").is_some();
         targets = all;
+        targets.retain(|target| target != "calls" || dares);
     }
     if coverage {
-        return measure(&targets);
+        return coverage::measure(&targets, llvm.map(Path::new));
     }
     let program = build(&match address {
         true => Build {
@@ -221,66 +228,4 @@ fn add(target: &str, count: u64) -> Outcome {
     *all.entry(target.to_owned()).or_default() += count;
     let rows: String = all.iter().map(|(t, n)| format!("{t}\t{n}\n")).collect();
     std::fs::write(root().join(TALLY), rows).map_err(|e| format!("{TALLY}: {e}"))
-}
-
-/// Says which part of each source file the committed inputs reach.
-fn measure(targets: &[String]) -> Outcome {
-    let path = build(&Build {
-        folder: "coverage",
-        flags: "--cfg fuzzing -Cinstrument-coverage".to_owned(),
-        nightly: true,
-    })?;
-    let profiles = folder("coverage", "profiles")?;
-    for target in targets {
-        // Inputs that were found, too, where there are some.
-        let mut command = program(&path, target);
-        command
-            .arg("-runs=0")
-            .arg(root().join("fuzz/corpus").join(target))
-            .env(
-                "LLVM_PROFILE_FILE",
-                profiles.join(format!("{target}.profraw")),
-            )
-            .stderr(Stdio::null());
-        let found = root().join("fuzz/target/found").join(target);
-        if found.is_dir() {
-            command.arg(found);
-        }
-        reference::run(&mut command)?;
-    }
-    let merged = profiles.join("all.profdata");
-    let mut command = Command::new(llvm_tool("llvm-profdata")?);
-    command.args(["merge", "-sparse", "-o"]).arg(&merged);
-    command.args(
-        targets
-            .iter()
-            .map(|t| profiles.join(format!("{t}.profraw"))),
-    );
-    reference::run(&mut command)?;
-    let mut command = Command::new(llvm_tool("llvm-cov")?);
-    command
-        .args(["report", "--summary-only"])
-        .arg(format!("--instr-profile={}", merged.display()))
-        .arg("--ignore-filename-regex=/(registry|rustc|library|fuzz|azulejo-cli)/")
-        .arg(&path);
-    reference::run(&mut command)
-}
-
-/// A tool of the nightly toolchain (component `llvm-tools`).
-fn llvm_tool(name: &str) -> Result<PathBuf, String> {
-    let output = Command::new("rustc")
-        .args(["+nightly", "--print", "sysroot"])
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .output()
-        .map_err(|e| format!("cannot start rustc: {e}"))?;
-    let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let path = Path::new(&sysroot)
-        .join("lib/rustlib")
-        .join(host()?)
-        .join("bin")
-        .join(name);
-    match path.is_file() {
-        true => Ok(path),
-        false => Err("rustup component add llvm-tools --toolchain nightly".into()),
-    }
 }

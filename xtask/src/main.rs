@@ -21,6 +21,7 @@ mod interop_write;
 mod neighbours;
 mod peer;
 mod reference;
+mod sanitize;
 mod sql;
 mod unit_tests;
 mod versus;
@@ -76,9 +77,12 @@ cargo xtask TASK
   unit-tests [TEXT ..] [--from DIR] [--library FILE]
                               those of TileDB's own unit tests and regression programs that need its public headers
                               alone, on both libraries; wants a C++ compiler and git
-  fuzz [TARGET ..] [--seconds N] [--address] [--keep] | fuzz coverage [TARGET ..]
+  fuzz [TARGET ..] [--seconds N] [--address] [--keep] | fuzz coverage [TARGET ..] [--llvm FOLDER]
                               the fuzz targets under libFuzzer (a minute each), also under the address sanitizer; keeps
                               inputs that reach more; says which lines of the decoders the inputs reach
+  sanitize thread [--sysroot FOLDER] | address | miri
+                              tests under sanitizers, with a nightly toolchain: the engine's with threads; the format
+                              crate's, the C API's and the fuzz corpora; what Miri can run
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
@@ -152,6 +156,7 @@ fn main() -> ExitCode {
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["sanitize", rest @ ..] => sanitize::run(rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
         ["web", "small"] => web::small(&root()),

@@ -1,6 +1,8 @@
 //! Writes inputs that were thought of, and not taken from arrays or found: `cargo run --example
 //! seeds`.
 
+mod decoders;
+
 #[cfg(feature = "calls")]
 use azulejo_fuzz::calls;
 use azulejo_fuzz::{arrays, made};
@@ -13,6 +15,9 @@ fn main() {
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join(format!("seed-{name}")), input).expect("a file");
     };
+    for (target, name, bytes) in decoders::all() {
+        keep(target, &name, &bytes);
+    }
     for (i, text) in CONDITIONS.iter().enumerate() {
         keep(
             "texts",
