@@ -195,3 +195,19 @@ class Noted:
             self._opened.append(None)
             return lambda uri, *time: self._opened.__setitem__(-1, uri) or self._context.open(uri, *time)
         return getattr(self._context, name)
+
+
+@pytest.mark.parametrize("domain", [(-(2**63), 2**63 - 1001), (0, 2**63 - 1001)])
+def test_a_walk_without_an_end_is_refused(domain):
+    schema = az.Schema([az.Dim("x", domain, 1000)], [az.Attr("v", "int32")])
+    a = az.create(f"mem://endless{domain[0]}", schema)
+    low = domain[0]
+    a[low : low + 11] = np.arange(11, dtype=np.int32)
+    query = a.query("v >= 3")
+    rows = np.arange(3, 11)
+    np.testing.assert_array_equal(query.box(x=(low, low + 10)).to_numpy()["v"], rows)
+    np.testing.assert_array_equal(a.query("v >= 3", limit=4).to_numpy()["v"], rows[:4])
+    for walk in (query.to_numpy, query.count, lambda: a.agg(max="v"), lambda: a.agg("count", where="v > 1")):
+        with pytest.raises(az.BudgetError, match="come to no end"):
+            walk()
+    assert a.agg("count") == domain[1] - domain[0] + 1

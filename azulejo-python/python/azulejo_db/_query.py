@@ -84,6 +84,11 @@ class Query:
             matching_only=dense and self._points is None, work=_MUCH if dense else None,
         )
 
+    def _comes_to_an_end(self) -> None:
+        """Refuses all rows of what has no end."""
+        if self._limit is self._ranges is self._points is None:
+            self._array._has_an_end()
+
     def _reader(self) -> Any:
         return _async.watched(self._array.core.read(self._asked()))
 
@@ -97,6 +102,7 @@ class Query:
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All rows, as a dict of arrays."""
+        self._comes_to_an_end()
         found = self._in_place()
         return self._array._numpy(_async.read_all(self._array.core, self._asked())) if found is None else found
 
@@ -133,6 +139,7 @@ class Query:
 
     def count(self) -> int:
         """The number of rows."""
+        self._comes_to_an_end()
         return sum(len(next(iter(batch.values()))) for batch in self)
 
     # -- Arrow --------------------------------------------------------------------------------
@@ -147,6 +154,7 @@ class Query:
         """All rows as a ``pyarrow.Table``."""
         import pyarrow as pa
 
+        self._comes_to_an_end()
         return pa.RecordBatchReader.from_stream(self).read_all()
 
     def to_pandas(self, **options: Any) -> Any:
@@ -170,6 +178,7 @@ class Query:
         """All rows as a ``polars.DataFrame``."""
         import polars as pl
 
+        self._comes_to_an_end()
         return pl.DataFrame(self)
 
     # -- off the event loop's thread ----------------------------------------------------------

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What queries may hold unless a setting says otherwise.
 _BUDGET = 10 << 30
+#: Cells of a dense array that are not walked over: at a thousand million a second, two years.
+_ENDLESS = 1 << 56
 
 
 class Reading:
@@ -149,6 +151,16 @@ class Reading:
         """Bytes that the engine makes in one piece."""
         return int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4
 
+    def _has_an_end(self) -> None:
+        """Refuses a walk over all of a dense array that would take years: cells that nobody wrote are
+        walked over too.
+        """
+        if not self.schema.sparse and (cells := math.prod(self.shape)) > _ENDLESS:
+            raise BudgetError(
+                f"{cells} cells of {self._uri} come to no end: name a box of them or a limit; "
+                f"non_empty_domain says what was written"
+            )
+
     def _comes_in_batches(self, box: Box, cells: int, name: str) -> bool:
         """Whether a result of plain numbers is more than the engine makes in one piece: then its
         place is made first, and it is there but once.
@@ -226,6 +238,8 @@ class Reading:
         for function, names in of.items():
             for name in [names] if isinstance(names, str) else names:
                 asked[f"{function}_{name}"] = f"{function}:{name}"
+        if where is not None or any(text != "count" for text in asked.values()):
+            self._has_an_end()
         values = self.core.aggregate(list(asked.values()), request([], condition=condition_text(where)))
         answers = {}
         for (name, text), value in zip(asked.items(), values):
