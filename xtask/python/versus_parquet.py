@@ -173,7 +173,7 @@ def compare(bench, ndim, cells):
     beside("group by k", grouped_ours, "select k, sum(v) as s, count(v) as c from {t} group by k", grouped, of=("by tile",))
     whole = lambda run, t, sql: [float(x) for x in run(sql.format(t=t)).to_pylist()[0].values()]  # noqa: E731
     beside(
-        "count, sum, least, most", lambda: [float(array.agg("count"))] + [float(x) for x in array.agg(v=["sum", "min", "max"])["v"].values()],
+        "count, sum, least, most", lambda: [float(x) for x in array.agg("count", sum="v", min="v", max="v").values()],
         "select count(*) c, sum(v) s, min(v) lo, max(v) hi from {t}", whole, of=("by tile",),
     )
 
