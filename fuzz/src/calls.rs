@@ -4,14 +4,15 @@
 //! every pointer is to room of its own, larger than any number that is passed along; handles are
 //! those that the library gave, of any kind, freed or not.
 //!
-//! **Names that it makes up can be paths on disk**, such as `/`, which it then moves and deletes: it
-//! runs only in a container whose disk may be lost, and only where [`DISK_MAY_BE_LOST`] says so.
+//! What pointers lead to may be read as a name, and a name may be a path on disk. None leads out of a
+//! folder of its own: words are one name each, and what is not a word begins with a byte that is no
+//! character of a path's own ([`fill`]).
 #![allow(unsafe_code, reason = "what is called is a C API")]
 
 use crate::capi::{self, Ctx, FUNCTIONS, Function, invoke};
 use crate::made::Dice;
 use std::ffi::CStr;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Once};
 
 /// Bytes of the room behind a pointer.
 const ROOM: usize = 4096;
@@ -73,10 +74,7 @@ const GIVING: &[&str] = &[
     "extend",
 ];
 
-/// The variable without which no call is made.
-pub const DISK_MAY_BE_LOST: &str = "AZULEJO_FUZZ_DISK_MAY_BE_LOST";
-
-/// What pointers begin with.
+/// What pointers begin with: names in memory, and of files in the target's folder.
 const WORDS: [&CStr; 12] = [
     c"",
     c"a",
@@ -138,13 +136,14 @@ pub fn encode(name: &str, choices: &[u8]) -> Vec<u8> {
 /// Function, then what it is called with, again and again.
 ///
 /// # Panics
-/// Where nobody says that the disk may be lost.
+/// Without a folder of its own.
 pub fn calls(data: &[u8]) {
-    assert!(
-        std::env::var_os(DISK_MAY_BE_LOST).is_some(),
-        "calls of the C API can delete anything on this machine: set {DISK_MAY_BE_LOST} in a \
-         container whose disk may be lost"
-    );
+    static FOLDER: Once = Once::new();
+    FOLDER.call_once(|| {
+        let folder = std::env::temp_dir().join(format!("azulejo-calls-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder of its own");
+        std::env::set_current_dir(&folder).expect("that folder");
+    });
     thread_local! {
         static CTX: Ctx = Ctx::with(&[
             (c"sm.compute_concurrency_level", c"1"),
@@ -221,7 +220,10 @@ fn fill(room: &mut [u8], f: &Function, choice: u8, handles: &[u64]) {
             room[..text.len()].copy_from_slice(text);
             None
         }
-        64..128 => Some(u64::from(choice - 64)),
+        // No letter, point or slash: read as a name, it is a file in the target's folder.
+        64..96 => Some(u64::from(choice - 64)),
+        96..128 => Some(u64::from(choice) + 32),
+        // Addresses are multiples of eight, which neither a point nor a slash is.
         128..192 => handles.get(usize::from(choice - 128)).copied(),
         _ => {
             // Two bounds: of a domain, of a range.

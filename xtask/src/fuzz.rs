@@ -58,10 +58,7 @@ pub fn run(options: &[&str]) -> Outcome {
         return Err(format!("no target {wrong:?}; there are {}", all.join(", ")));
     }
     if targets.is_empty() {
-        // It can delete anything on this machine: `fuzz/src/calls.rs`.
-        let dares = std::env::var_os("AZULEJO_FUZZ_DISK_MAY_BE_LOST").is_some();
         targets = all;
-        targets.retain(|target| target != "calls" || dares);
     }
     if coverage {
         return coverage::measure(&targets, llvm.map(Path::new));

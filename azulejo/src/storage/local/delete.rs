@@ -8,7 +8,7 @@ use crate::storage::StorePath;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,7 +17,16 @@ use std::thread;
 ///
 /// Names are gone when this returns, through a power failure too: what is deleted next may be needed
 /// as long as these are there. The space of large files may be given back a moment later.
+///
+/// The root of a file system is never deleted, whatever was made there: nobody means that.
 pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
+    if let Some(root) = paths.iter().find(|path| is_root(path.as_native())) {
+        let refused = io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the root of a file system is not deleted",
+        );
+        return Err(storage_error("delete", root, refused));
+    }
     let held = HeldFiles::default();
     // What a file system does to delete a file is work, most of it under locks.
     let result = side_by_side(paths.iter().collect(), busy(), |path| {
@@ -30,6 +39,16 @@ pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
         let synced = changes.sync_folder(parent.as_native());
         synced.map_err(|source| storage_error("delete", &parent, source))
     })
+}
+
+/// Whether a path names a file system's root.
+fn is_root(path: &Path) -> bool {
+    let depth = path.components().fold(0u32, |depth, part| match part {
+        Component::Normal(_) => depth.saturating_add(1),
+        Component::ParentDir => depth.saturating_sub(1),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => depth,
+    });
+    depth == 0
 }
 
 fn delete_one(path: &StorePath, held: &HeldFiles, changes: &Changes) -> Result<()> {
@@ -181,5 +200,29 @@ mod tests {
             HELD.load(Ordering::Relaxed) == 0
         });
         assert!(none_is_held, "files stay open");
+    }
+
+    #[test]
+    fn the_root_of_a_file_system_stays() {
+        for root in ["/", "/.", "//", "/..", "/a/..", "/a/../..", "/a/b/../../."] {
+            assert!(is_root(Path::new(root)), "{root}");
+        }
+        for inside in ["/a", "/a/b/..", "/../a"] {
+            assert!(!is_root(Path::new(inside)), "{inside}");
+        }
+        // A folder for itself and the root beside it: neither is touched.
+        let dir = tempfile::tempdir().unwrap();
+        let path = |text: &str| Uri::parse(text).unwrap().path().clone();
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let paths = [path(inner.to_str().unwrap()), path("/no such folder/..")];
+        if is_root(paths[1].as_native()) {
+            let error = delete(&paths, &Changes::default()).unwrap_err();
+            assert!(
+                error.to_string().contains("root of a file system"),
+                "{error}"
+            );
+            assert!(inner.is_dir());
+        }
     }
 }
