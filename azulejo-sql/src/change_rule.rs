@@ -8,18 +8,17 @@
 use crate::error::Result;
 use crate::table::ArrayTable;
 use async_trait::async_trait;
+use azulejo::format::schema::Dimension;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchemaRef, TableReference};
+use datafusion::common::{Column, DFSchemaRef, TableReference};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{
-    DmlStatement, EmptyRelation, Expr, LogicalPlan, Projection, TableType, WriteOp,
-};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, TableType, WriteOp};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::ExecutionPlan;
@@ -41,7 +40,10 @@ impl AnalyzerRule for ChangeRule {
             };
             let planned = match statement.op {
                 WriteOp::Update => update(&statement, table)?,
-                WriteOp::Delete => delete(&statement, Arc::clone(&provider), config)?,
+                WriteOp::Delete => {
+                    let dimensions = &table.array().schema().domain.dimensions;
+                    delete(&statement, Arc::clone(&provider), dimensions, config)?
+                }
                 _ => return Ok(Transformed::no(LogicalPlan::Dml(statement))),
             };
             let planned = LogicalPlan::Dml(planned);
@@ -106,40 +108,44 @@ fn names_of(projection: &Projection, target: &TableReference) -> Result<Vec<Tabl
     Ok(names)
 }
 
-/// A delete: its condition goes with its target.
+/// A delete: its condition goes with its target, and so do the coordinates of the rows that go,
+/// which are asked for where an array cannot keep the condition.
 fn delete(
     statement: &DmlStatement,
     table: Arc<dyn TableProvider>,
+    dimensions: &[Dimension],
     config: &ConfigOptions,
 ) -> Result<DmlStatement> {
     let is_all = |plan: &LogicalPlan| match plan {
         LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),
         _ => false,
     };
-    let filter = match statement.input.as_ref() {
+    let rows = match statement.input.as_ref() {
         LogicalPlan::Filter(filter) if is_all(&filter.input) => {
             let schema = Arc::clone(filter.input.schema());
-            Some(simplified(filter.predicate.clone(), schema, config)?)
+            Rows::Of(simplified(filter.predicate.clone(), schema, config)?)
         }
-        input if is_all(input) => None,
-        _ => {
-            return Err(DataFusionError::NotImplemented(format!(
-                "DELETE FROM {}: an array takes a condition, and nothing else",
-                statement.table_name
-            )));
-        }
+        input if is_all(input) => Rows::All,
+        _ => Rows::Found,
     };
-    let schema = Arc::clone(statement.input.schema());
-    let target = provider_as_source(Arc::new(Deletion { table, filter }));
-    let none = LogicalPlan::EmptyRelation(EmptyRelation {
-        produce_one_row: false,
-        schema,
+    let name = &statement.table_name;
+    let qualifier = statement
+        .input
+        .schema()
+        .iter()
+        .find_map(|(qualifier, _)| qualifier);
+    let qualifier = qualifier.unwrap_or(name);
+    let coordinates = dimensions.iter().map(|dimension| {
+        let name = dimension.name.as_str();
+        Expr::Column(Column::new(Some(qualifier.clone()), name))
     });
+    let going = Projection::try_new(coordinates.collect(), Arc::clone(&statement.input))?;
+    let target = provider_as_source(Arc::new(Deletion { table, rows }));
     Ok(DmlStatement::new(
-        statement.table_name.clone(),
+        name.clone(),
         target,
         WriteOp::Insert(InsertOp::Append),
-        Arc::new(none),
+        Arc::new(LogicalPlan::Projection(going)),
     ))
 }
 
@@ -157,8 +163,17 @@ fn simplified(expr: Expr, schema: DFSchemaRef, config: &ConfigOptions) -> Result
 #[derive(Debug)]
 struct Deletion {
     table: Arc<dyn TableProvider>,
-    /// Which rows go; all without.
-    filter: Option<Expr>,
+    rows: Rows,
+}
+
+/// Which rows a delete takes.
+#[derive(Debug)]
+enum Rows {
+    All,
+    /// Those for which an expression is true.
+    Of(Expr),
+    /// Those that its input finds.
+    Found,
 }
 
 #[async_trait]
@@ -184,12 +199,19 @@ impl TableProvider for Deletion {
     async fn insert_into(
         &self,
         _state: &dyn Session,
-        _input: Arc<dyn ExecutionPlan>,
+        input: Arc<dyn ExecutionPlan>,
         _op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(table) = self.table.downcast_ref::<ArrayTable>() else {
             return Err(DataFusionError::Internal("a delete of no array".into()));
         };
-        table.delete("DELETE FROM", self.filter.as_slice()).await
+        match &self.rows {
+            Rows::All => table.delete("DELETE FROM", &[], None).await,
+            Rows::Of(filter) => {
+                let filters = std::slice::from_ref(filter);
+                table.delete("DELETE FROM", filters, Some(input)).await
+            }
+            Rows::Found => table.delete_found("DELETE FROM", input),
+        }
     }
 }

@@ -165,9 +165,10 @@ impl TableColumns {
         // ask for the tiles of dimensions.
         let bare = |(index, field): (usize, &Arc<Field>)| {
             let bare = Field::new(field.name(), field.data_type().clone(), field.is_nullable());
-            match of.domain.dimensions.get(index) {
-                Some(dimension) => bare.with_metadata(tiles_of(dimension)),
-                None => bare,
+            let stored = columns.get(index).map(|column| &column.stored);
+            match (of.domain.dimensions.get(index), stored) {
+                (Some(dimension), Some(stored)) => bare.with_metadata(tiles_of(dimension, stored)),
+                _ => bare,
             }
         };
         let schema = converter.schema();
@@ -207,28 +208,50 @@ impl TableColumns {
     }
 }
 
-/// Where the domain of a dimension begins and how wide its tiles are, if it has some.
-fn tiles_of(dimension: &Dimension) -> HashMap<String, String> {
-    fn text<T: Native + std::fmt::Display>(bytes: &[u8]) -> String {
-        T::read(bytes).to_string()
-    }
+/// Where the domain of a dimension begins and how wide its tiles are, if it has some, in the units
+/// that Arrow shows. Extents have no sign.
+fn tiles_of(dimension: &Dimension, stored: &Stored) -> HashMap<String, String> {
     let (Some(domain), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else {
         return HashMap::new();
     };
-    let show = |bytes: &[u8]| match dimension.datatype.physical() {
-        Physical::I8 => text::<i8>(bytes),
-        Physical::I16 => text::<i16>(bytes),
-        Physical::I32 => text::<i32>(bytes),
-        Physical::I64 => text::<i64>(bytes),
-        Physical::U8 => text::<u8>(bytes),
-        Physical::U16 => text::<u16>(bytes),
-        Physical::U32 => text::<u32>(bytes),
-        Physical::U64 => text::<u64>(bytes),
-        Physical::F32 => text::<f32>(bytes),
-        Physical::F64 => text::<f64>(bytes),
+    let scale = match stored {
+        Stored::Ticks { scale, .. } => i128::from(*scale),
+        Stored::Number(_) => 1,
+        _ => return HashMap::new(),
+    };
+    let (start, extent) = match dimension.datatype.physical() {
+        Physical::F32 => (
+            f32::read(&domain.start).to_string(),
+            f32::read(extent).to_string(),
+        ),
+        Physical::F64 => (
+            f64::read(&domain.start).to_string(),
+            f64::read(extent).to_string(),
+        ),
+        physical => {
+            let whole = |bytes: &[u8], signed: bool| {
+                let mut wide = [0; 8];
+                let size = bytes.len().min(wide.len());
+                if let (Some(low), Some(from)) = (wide.get_mut(..size), bytes.get(..size)) {
+                    low.copy_from_slice(from);
+                }
+                let shift = 64 - 8 * size.clamp(1, 8);
+                let number = u64::from_le_bytes(wide);
+                let number = match signed {
+                    true => i128::from((number << shift).cast_signed() >> shift),
+                    false => i128::from(number),
+                };
+                (number * scale).to_string()
+            };
+            let signed = matches!(
+                physical,
+                Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64
+            );
+            (whole(&domain.start, signed), whole(extent, false))
+        }
     };
     HashMap::from([
-        (DOMAIN_START.to_owned(), show(&domain.start)),
-        (TILE_EXTENT.to_owned(), show(extent)),
+        (DOMAIN_START.to_owned(), start),
+        (TILE_EXTENT.to_owned(), extent),
     ])
 }

@@ -1,10 +1,9 @@
 //! `DELETE` and `TRUNCATE`: one delete each, stored as a condition, which other programs apply too.
 
 use crate::columns::{Place, Stored, TableColumns};
-use crate::error::Result;
+use crate::error::{Result, external};
 use crate::filters;
 use crate::predicate::Predicate;
-use crate::table::ArrayTable;
 use azulejo::condition::{Comparison, Condition, Meaning};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::{Array, ArrayHandle, ReadOptions};
@@ -12,7 +11,18 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use std::collections::BTreeSet;
 
-/// A delete that was found possible.
+/// What became of a delete when it was planned.
+#[derive(Debug)]
+pub enum Planned {
+    /// No row meets its filters.
+    Nothing,
+    /// An array can keep its condition.
+    Delete(Box<Delete>),
+    /// It cannot, for a reason.
+    Cannot(String),
+}
+
+/// A delete that an array can keep as a condition.
 #[derive(Debug, Clone)]
 pub struct Delete {
     place: ArrayHandle,
@@ -21,20 +31,22 @@ pub struct Delete {
     condition: Condition,
     /// The cells that it removes, as SQL sees them; `None`: all.
     seen: Option<Condition>,
-    /// Fields that it compares and that can be null.
-    compared: Vec<String>,
 }
 
-/// The delete of the rows for which all filters are true; `None` if there can be none.
+/// The delete of the rows for which all filters are true.
 ///
 /// # Errors
-/// Filters that an array cannot keep as the condition of a delete, dense arrays.
-pub fn plan_delete(table: &ArrayTable, array: Array, filters: &[Expr]) -> Result<Option<Delete>> {
-    let columns = table.columns();
+/// Dense arrays, and those of reading where fields are null.
+pub fn plan_delete(
+    place: ArrayHandle,
+    columns: &TableColumns,
+    array: Array,
+    filters: &[Expr],
+) -> Result<Planned> {
     if array.schema().is_dense() {
         return Err(DataFusionError::NotImplemented(format!(
             "{}: cells of dense arrays cannot be deleted",
-            table.place().uri()
+            place.uri()
         )));
     }
     let condition = |predicate: &Predicate| {
@@ -45,50 +57,43 @@ pub fn plan_delete(table: &ArrayTable, array: Array, filters: &[Expr]) -> Result
     for filter in filters {
         match filters::of_logical(filter, columns) {
             Some(Predicate::Constant(true)) => {}
-            Some(Predicate::Constant(false)) => return Ok(None),
+            Some(Predicate::Constant(false)) => return Ok(Planned::Nothing),
             Some(predicate) if is_exact(&predicate, columns, &array) => {
                 seen.push(condition(&predicate)?);
                 nullable(&predicate, columns, &mut compared);
             }
             _ => {
-                return Err(DataFusionError::Plan(format!(
+                return Ok(Planned::Cannot(format!(
                     "DELETE FROM {}: an array cannot keep {filter} as the condition of a delete",
-                    table.place().uri()
+                    place.uri()
                 )));
             }
         }
     }
+    // What is stored says which cells stay, and null cells fail every comparison.
+    let compared: Vec<String> = compared.into_iter().collect();
+    let nulls: Vec<Aggregate> = compared.iter().cloned().map(Aggregate::NullCount).collect();
+    let counts = array.aggregate(ReadOptions::new(), &nulls);
+    let none = |count: &AggregateValue| *count == AggregateValue::Unsigned(0);
+    if !counts.map_err(external)?.iter().all(none) {
+        return Ok(Planned::Cannot(format!(
+            "DELETE FROM {}: an array cannot keep the condition of this delete, which would take cells along that are null; there are some in {}",
+            place.uri(),
+            compared.join(", ")
+        )));
+    }
     let seen = seen.into_iter().reduce(Condition::and);
-    Ok(Some(Delete {
-        place: table.place().clone(),
+    Ok(Planned::Delete(Box::new(Delete {
+        place,
         condition: seen.clone().map_or_else(|| everything(&array), Ok)?,
-        compared: compared.into_iter().collect(),
         seen,
         array,
-    }))
+    })))
 }
 
 impl Delete {
     /// Deletes, and tells how many rows that were.
     pub fn run(self) -> azulejo::Result<u64> {
-        // What is stored says which cells stay, and null cells fail every comparison.
-        let nulls: Vec<Aggregate> = self
-            .compared
-            .iter()
-            .cloned()
-            .map(Aggregate::NullCount)
-            .collect();
-        let counts = self.array.aggregate(ReadOptions::new(), &nulls)?;
-        let without = counts
-            .iter()
-            .all(|count| *count == AggregateValue::Unsigned(0));
-        if !without {
-            return Err(azulejo::Error::Unsupported(format!(
-                "DELETE FROM {}: a stored delete would take cells along that are null; there are some in {}",
-                self.place.uri(),
-                self.compared.join(", ")
-            )));
-        }
         let mut options = ReadOptions::new().meaning(Meaning::Sql);
         options.condition = self.seen;
         let rows = match self.array.aggregate(options, &[Aggregate::Count])?.first() {
@@ -154,6 +159,8 @@ fn is_exact(predicate: &Predicate, columns: &TableColumns, array: &Array) -> boo
             });
             everywhere(*column) && (!real || matches!(op, Comparison::Eq))
         }
+        // Which cells are null cannot be stored, which are not can.
+        Predicate::IsNull { negated: true, .. } => false,
         Predicate::In { column, .. } | Predicate::IsNull { column, .. } => everywhere(*column),
         Predicate::And(parts) | Predicate::Or(parts) => {
             parts.iter().all(|part| is_exact(part, columns, array))

@@ -5,6 +5,7 @@
 //! array with its own credentials. A worker that is lost fails the query: no answer is short.
 
 mod codec;
+mod sent_scan;
 mod wire;
 
 pub use codec::ArrayCodec;

@@ -6,6 +6,7 @@ use crate::new_array::Options;
 use crate::table::{ArrayTable, blocking};
 use async_trait::async_trait;
 use azulejo::Context;
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Constraint, Constraints};
 use datafusion::error::DataFusionError;
@@ -42,6 +43,7 @@ impl TableProviderFactory for ArrayTableFactory {
                 "an array lies at one location".into(),
             ));
         };
+        refuse_clauses(command)?;
         let mut options = Options::new(&command.options);
         let table = options.table()?;
         let place = self.context.array(uri);
@@ -65,18 +67,55 @@ impl TableProviderFactory for ArrayTableFactory {
             Ok(ArrayTable::open(place, table))
         });
         let table = table.await??;
-        let declared = columns.fields();
-        let fits = declared
-            .iter()
-            .all(|field| table.schema().field_with_name(field.name()).is_ok());
-        if !fits {
-            return Err(DataFusionError::Plan(format!(
-                "{uri}: the array there has other columns: {}",
-                table.schema()
-            )));
+        let there = table.schema();
+        for field in columns.fields() {
+            let fits = there
+                .field_with_name(field.name())
+                .is_ok_and(|own| is_alike(own.data_type(), field.data_type()));
+            if !fits {
+                return Err(DataFusionError::Plan(format!(
+                    "{uri}: the array there has no column {} of type {}, but {}",
+                    field.name(),
+                    field.data_type(),
+                    columns_of(&there)
+                )));
+            }
         }
+        let table = table.with_defaults(command.column_defaults.clone())?;
         Ok(Arc::new(table))
     }
+}
+
+/// What other tables have: an array would be another one than was asked for.
+fn refuse_clauses(command: &CreateExternalTable) -> Result<()> {
+    let clauses = [
+        (!command.table_partition_cols.is_empty(), "PARTITIONED BY"),
+        (!command.order_exprs.is_empty(), "WITH ORDER"),
+        (command.unbounded, "UNBOUNDED"),
+    ];
+    match clauses.iter().find(|(is_there, _)| *is_there) {
+        Some((_, clause)) => Err(DataFusionError::Plan(format!(
+            "an array has no {clause}: it is sorted and divided by its dimensions"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a column may be declared to be of a type: text is text, with labels or without.
+fn is_alike(own: &DataType, declared: &DataType) -> bool {
+    let plain = |of: &DataType| match of {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        of => of.clone(),
+    };
+    let (own, declared) = (plain(own), plain(declared));
+    own == declared || (own.is_string() && declared.is_string())
+}
+
+/// Columns and their types, to be read.
+fn columns_of(schema: &Schema) -> String {
+    let columns = schema.fields().iter();
+    let columns = columns.map(|field| format!("{} {}", field.name(), field.data_type()));
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// The columns of a primary key, by their indices.

@@ -5,13 +5,14 @@ use crate::columns::{DOMAIN_START, TILE_EXTENT};
 use crate::error::Result;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// All functions.
@@ -40,10 +41,10 @@ impl TileFunction {
     }
 
     /// The domain's start and the extent of the dimension that an argument is.
-    fn tiles(&self, field: Option<&FieldRef>) -> Result<(f64, f64)> {
+    fn tiles<T: FromStr + PartialOrd + Default>(&self, field: Option<&FieldRef>) -> Result<(T, T)> {
         let known = |key: &str| field?.metadata().get(key)?.parse().ok();
         match (known(DOMAIN_START), known(TILE_EXTENT)) {
-            (Some(start), Some(extent)) if extent > 0.0 => Ok((start, extent)),
+            (Some(start), Some(extent)) if extent > T::default() => Ok((start, extent)),
             _ => Err(DataFusionError::Plan(format!(
                 "{}: its argument must be a dimension with tiles",
                 self.name
@@ -69,13 +70,14 @@ impl ScalarUDFImpl for TileFunction {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.tiles(args.arg_fields.first())?;
+        self.tiles::<f64>(args.arg_fields.first())?;
         let data_type = self.return_type(&[])?;
         Ok(Arc::new(Field::new(self.name, data_type, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let (start, extent) = self.tiles(args.arg_fields.first())?;
+        let field = args.arg_fields.first();
+        let (start, extent) = self.tiles::<f64>(field)?;
         if self.name == "extent_of" {
             return Ok(ColumnarValue::Scalar(ScalarValue::Float64(Some(extent))));
         }
@@ -90,17 +92,21 @@ impl ScalarUDFImpl for TileFunction {
                 let tile = |value: f64| ((value - start) / extent).floor() as i64;
                 values.as_primitive::<Float64Type>().unary(tile)
             }
-            _ => {
-                let values = ticks(&values)?;
-                // Starts and extents beyond 2^53 are not whole in a double.
-                let (start, extent) = (start as i64, extent as i64);
-                let tile =
-                    |value: i64| (i128::from(value) - i128::from(start)).div_euclid(extent.into());
-                let values = values.as_primitive::<Int64Type>();
-                values
-                    .iter()
-                    .map(|value| i64::try_from(tile(value?)).ok())
-                    .collect()
+            // Starts and extents beyond 2^53 are not whole in a double.
+            data_type => {
+                let (start, extent) = self.tiles::<i128>(field)?;
+                let tile = |value: i128| i64::try_from((value - start).div_euclid(extent)).ok();
+                match data_type {
+                    DataType::UInt64 => {
+                        let values = values.as_primitive::<UInt64Type>().iter();
+                        values.map(|value| tile(value?.into())).collect()
+                    }
+                    _ => {
+                        let values = ticks(&values)?;
+                        let values = values.as_primitive::<Int64Type>().iter();
+                        values.map(|value| tile(value?.into())).collect()
+                    }
+                }
             }
         };
         Ok(ColumnarValue::Array(Arc::new(tiles)))

@@ -42,7 +42,7 @@
 //! | `statistics` | what plans may know before |
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
-//! | `write`, `write_dense`, `delete`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
 //! | `target` | arrays that these name by their URIs |
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
 //! | `distributed` | queries over many machines |
@@ -57,6 +57,7 @@ mod change_rule;
 mod columns;
 mod create_table;
 mod delete;
+mod delete_rows;
 mod dialect;
 #[cfg(feature = "distributed")]
 pub mod distributed;

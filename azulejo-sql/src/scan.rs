@@ -131,6 +131,12 @@ impl ArrayScan {
         &self.columns
     }
 
+    /// The columns that come out.
+    #[cfg(feature = "distributed")]
+    pub fn output(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// Indices of the columns that come out.
     pub fn projection(&self) -> &[usize] {
         &self.projection
@@ -198,6 +204,14 @@ impl ArrayScan {
         self.partitions = partitions.max(parts.len()).max(1);
         self.parts = Arc::new(parts);
         self.is_part = true;
+        self
+    }
+
+    /// The same scan, which counts what it does among these.
+    #[cfg(feature = "distributed")]
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: ExecutionPlanMetricsSet) -> Self {
+        self.metrics = metrics;
         self
     }
 

@@ -2,11 +2,11 @@
 
 use crate::columns::{Place, TableColumns};
 use crate::predicate::Predicate;
-use azulejo::Subarray;
 use azulejo::condition::{Comparison, Condition};
 use azulejo::format::schema::Dimension;
 use azulejo::format::{ArraySchema, Physical, Range};
 use azulejo::space::DimSelection;
+use azulejo::{Array, Subarray};
 
 /// Which cells a scan reads.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,57 @@ impl Selection {
             selections.push(DimSelection::Ranges(ranges));
         }
         let condition = conditions.into_iter().reduce(Condition::and);
+        Self::Cells {
+            subarray: Subarray::Box(selections),
+            condition,
+        }
+    }
+}
+
+/// Places along a dimension that were written, at most; more are seen as one from the first to the
+/// last.
+const WRITTEN_SPANS: usize = 64;
+
+impl Selection {
+    /// The same cells of a dense array, without what nobody wrote: its domain may be as large as it
+    /// likes.
+    #[must_use]
+    pub fn within_written(self, array: &Array) -> Self {
+        let Self::Cells {
+            subarray: Subarray::Box(mut selections),
+            condition,
+        } = self
+        else {
+            return self;
+        };
+        let schema = array.schema();
+        let dimensions = schema.domain.dimensions.iter().enumerate();
+        for ((d, dimension), selection) in dimensions.zip(&mut selections) {
+            let domain = domain_of(schema, d);
+            let Some(all) = whole(dimension, domain) else {
+                continue;
+            };
+            let all = Intervals::new(vec![all], true);
+            let asked = match selection {
+                DimSelection::All => Some(all.clone()),
+                DimSelection::Ranges(ranges) => Intervals::of_ranges(ranges.iter(), dimension),
+                DimSelection::Strided { .. } => None,
+            };
+            let boxes = array.fragments().iter();
+            let boxes = boxes.filter_map(|f| f.footer().non_empty_domain.as_ref());
+            let ranges = boxes.filter_map(|written| written.ranges.get(d));
+            let written = Intervals::of_ranges(ranges, dimension);
+            let (Some(asked), Some(written)) = (asked, written) else {
+                continue;
+            };
+            let both = asked.and(&written.of_at_most(WRITTEN_SPANS));
+            if both.spans.is_empty() {
+                return Self::Nothing;
+            }
+            if both.spans != asked.spans {
+                *selection = DimSelection::Ranges(both.ranges(dimension, domain));
+            }
+        }
         Self::Cells {
             subarray: Subarray::Box(selections),
             condition,
@@ -186,6 +237,31 @@ impl Intervals {
                 of(&Predicate::And(values.iter().map(differs).collect()))?
             }
         })
+    }
+
+    /// The coordinates of ranges; `None` if some are not of the dimension's type.
+    fn of_ranges<'a>(
+        ranges: impl Iterator<Item = &'a Range>,
+        dimension: &Dimension,
+    ) -> Option<Self> {
+        let span = |range: &Range| {
+            Some((
+                bound(dimension, &range.start)?,
+                bound(dimension, &range.end)?,
+            ))
+        };
+        Some(Self::new(ranges.map(span).collect::<Option<_>>()?, true))
+    }
+
+    /// These coordinates, and those between them if they are more than some spans.
+    fn of_at_most(self, most: usize) -> Self {
+        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else {
+            return self;
+        };
+        match self.spans.len() > most {
+            true => Self::new(vec![(first.0.clone(), last.1.clone())], false),
+            false => self,
+        }
     }
 
     /// The coordinates of both.

@@ -2,7 +2,8 @@
 
 use crate::change::ChangeExec;
 use crate::columns::TableColumns;
-use crate::delete;
+use crate::delete::{self, Planned};
+use crate::delete_rows::DeleteSink;
 use crate::error::{Result, external};
 use crate::filters;
 use crate::predicate::Predicate;
@@ -23,6 +24,7 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Cells below which another partition, or another worker, does not pay: 65,536 unless a session's
@@ -81,6 +83,8 @@ pub struct ArrayTable {
     options: TableOptions,
     columns: Arc<TableColumns>,
     constraints: Constraints,
+    /// What `INSERT` writes where it says nothing, by column.
+    defaults: HashMap<String, Expr>,
     /// The array as it was when the table was made.
     array: Array,
 }
@@ -126,8 +130,21 @@ impl ArrayTable {
             options,
             columns,
             constraints: Constraints::new_unverified(constraints.into_iter().collect()),
+            defaults: HashMap::new(),
             array,
         })
+    }
+
+    /// The same table, whose columns have defaults. They belong to the table: an array keeps none.
+    ///
+    /// # Errors
+    /// Columns that do not exist.
+    pub(crate) fn with_defaults(mut self, defaults: HashMap<String, Expr>) -> Result<Self> {
+        for name in defaults.keys() {
+            self.columns.schema().field_with_name(name)?;
+        }
+        self.defaults = defaults;
+        Ok(self)
     }
 
     /// Where the array lies.
@@ -196,6 +213,10 @@ impl TableProvider for ArrayTable {
         TableType::Base
     }
 
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
+    }
+
     fn statistics(&self) -> Option<Statistics> {
         Some(statistics::of_array(
             &self.array,
@@ -230,7 +251,10 @@ impl TableProvider for ArrayTable {
             })?);
         }
         let array = self.current().await?;
-        let selection = Selection::of(&predicates, &self.columns, array.schema());
+        let mut selection = Selection::of(&predicates, &self.columns, array.schema());
+        if array.schema().is_dense() && !self.options.unwritten {
+            selection = selection.within_written(&array);
+        }
         let parts = match &selection {
             Selection::Nothing => Vec::new(),
             Selection::Cells {
@@ -281,28 +305,63 @@ impl TableProvider for ArrayTable {
     // `DELETE` and `UPDATE` need sessions of ours: `change_rule` says why.
 
     async fn truncate(&self, _state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        self.delete("TRUNCATE", &[]).await
+        self.delete("TRUNCATE", &[], None).await
     }
 }
 
 impl ArrayTable {
-    /// The plan of a delete: nothing is deleted before it runs.
+    /// The plan of a delete: nothing is deleted before it runs. `going` finds the coordinates of the
+    /// rows, for what an array cannot keep as a condition.
     pub(crate) async fn delete(
         &self,
         statement: &str,
         filters: &[Expr],
+        going: Option<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.writable(statement)?;
         let array = self.current().await?;
-        let delete = delete::plan_delete(self, array, filters)?;
-        let uri = self.place.uri();
-        Ok(Arc::new(ChangeExec::new(
-            format!("delete from {uri}"),
-            move || match delete.clone() {
-                Some(delete) => delete.run(),
-                None => Ok(0),
-            },
-        )))
+        let (columns, filters) = (Arc::clone(&self.columns), filters.to_vec());
+        let place = self.place.clone();
+        let planned = blocking(move || Ok(delete::plan_delete(place, &columns, array, &filters)));
+        match (planned.await??, going) {
+            (Planned::Nothing, _) => Ok(self.deleting(|| Ok(0))),
+            (Planned::Delete(delete), _) => Ok(self.deleting(move || delete.clone().run())),
+            (Planned::Cannot(_), Some(going)) if !self.array.schema().allows_dups => {
+                self.delete_found(statement, going)
+            }
+            (Planned::Cannot(why), _) => Err(DataFusionError::Plan(why)),
+        }
+    }
+
+    fn deleting(
+        &self,
+        delete: impl Fn() -> azulejo::Result<u64> + Send + Sync + 'static,
+    ) -> Arc<dyn ExecutionPlan> {
+        let what = format!("delete from {}", self.place.uri());
+        Arc::new(ChangeExec::new(what, delete))
+    }
+
+    /// The plan of a delete of the rows whose coordinates a plan finds.
+    pub(crate) fn delete_found(
+        &self,
+        statement: &str,
+        going: Arc<dyn ExecutionPlan>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.writable(statement)?;
+        let schema = self.array.schema();
+        if schema.is_dense() || schema.allows_dups {
+            return Err(DataFusionError::NotImplemented(format!(
+                "{statement} {}: {}",
+                self.place.uri(),
+                match schema.is_dense() {
+                    true => "cells of dense arrays cannot be deleted",
+                    false =>
+                        "an array with duplicates takes a condition that it can keep, and nothing else",
+                }
+            )));
+        }
+        let sink = Arc::new(DeleteSink::new(self)?);
+        Ok(Arc::new(DataSinkExec::new(going, sink, None)))
     }
 
     /// Only the present can be written to.

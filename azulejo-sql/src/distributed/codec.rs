@@ -1,6 +1,7 @@
 //! The plan nodes of arrays as bytes.
 
-use super::wire;
+use super::sent_scan::SentScan;
+use super::wire::{self, ScanParts};
 use crate::aggregate::ArrayAggregateExec;
 use crate::error::Result;
 use crate::scan::ArrayScan;
@@ -49,13 +50,15 @@ impl PhysicalExtensionCodec for ArrayCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut r = ByteReader::new(buf);
         let kind = r.u8(WHAT).map_err(wire::wrong)?;
-        let scan = wire::read_scan(&mut r, &self.context)?;
+        let parts = ScanParts::read(&mut r)?;
         match kind {
             SCAN => {
                 r.finish(WHAT).map_err(wire::wrong)?;
+                let scan = SentScan::new(parts, &self.context);
                 Ok(DataSourceExec::from_data_source(scan))
             }
             AGGREGATE => {
+                let scan = parts.open(&self.context)?;
                 let wanted = wire::read_wanted(&mut r).map_err(wire::wrong)?;
                 let by_rows = physical_plan_from_bytes_with_extension_codec(r.rest(), ctx, self)?;
                 Ok(Arc::new(ArrayAggregateExec::new(scan, wanted, by_rows)))
@@ -74,13 +77,18 @@ impl PhysicalExtensionCodec for ArrayCodec {
     ) -> Result<()> {
         let mut w = ByteWriter::new();
         let source = node.downcast_ref::<DataSourceExec>();
-        let scan = source.and_then(|source| source.data_source().downcast_ref::<ArrayScan>());
+        let source = source.map(DataSourceExec::data_source);
+        let scan = source.and_then(|source| source.downcast_ref::<ArrayScan>());
+        let sent = source.and_then(|source| source.downcast_ref::<SentScan>());
         if let Some(scan) = scan {
             w.u8(SCAN);
-            wire::write_scan(&mut w, scan);
+            ScanParts::of(scan).write(&mut w)?;
+        } else if let Some(sent) = sent {
+            w.u8(SCAN);
+            sent.parts().write(&mut w)?;
         } else if let Some(aggregate) = node.downcast_ref::<ArrayAggregateExec>() {
             w.u8(AGGREGATE);
-            wire::write_scan(&mut w, aggregate.scan());
+            ScanParts::of(aggregate.scan()).write(&mut w)?;
             wire::write_wanted(&mut w, aggregate.wanted());
             let by_rows = Arc::clone(aggregate.by_rows());
             w.bytes(&physical_plan_to_bytes_with_extension_codec(by_rows, self)?);

@@ -13,6 +13,9 @@ use azulejo::format::condition::Form;
 use azulejo::format::condition::MAX_DEPTH;
 use azulejo::format::wire::{ByteReader, ByteWriter};
 use azulejo::{Context, Subarray};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::error::DataFusionError;
 use std::sync::Arc;
 
@@ -20,86 +23,139 @@ const WHAT: &str = "scan of an array";
 
 type Decoded<T> = std::result::Result<T, DecodeError>;
 
-/// Writes a scan. Filters that change while it runs stay behind: they only leave out rows that
-/// others leave out too.
-pub fn write_scan(w: &mut ByteWriter, scan: &ArrayScan) {
-    w.text64(&scan.array().uri().to_string());
-    write_block(w, &scan.array().pin().encode());
-    w.flag(scan.unwritten());
-    write_indices(w, scan.projection());
-    match scan.selection() {
-        Selection::Nothing => w.flag(false),
-        Selection::Cells {
-            subarray,
-            condition,
-        } => {
-            w.flag(true);
-            write_block(w, &subarray.encode());
-            w.flag(condition.is_some());
-            if let Some(condition) = condition {
-                write_condition(w, condition);
-            }
-        }
-    }
-    w.u64(scan.parts().len() as u64);
-    for part in scan.parts().iter() {
-        write_block(w, &part.encode());
-    }
-    w.u64(scan.partitions() as u64);
-    w.flag(scan.is_part());
-    w.flag(scan.limit().is_some());
-    w.u64(scan.limit().unwrap_or_default() as u64);
-    write_indices(w, scan.order());
-}
-
-/// Reads a scan, and opens its array.
-pub fn read_scan(r: &mut ByteReader<'_>, context: &Context) -> Result<ArrayScan> {
-    let read = ScanParts::read(r).map_err(wrong)?;
-    let array = context.array(&read.uri).open_pinned(&read.pinned);
-    let array = array.map_err(external)?;
-    let columns = Arc::new(TableColumns::of(&array)?);
-    let mut options = TableOptions::new();
-    options.unwritten = read.unwritten;
-    let scan = ArrayScan::new(
-        array,
-        &options,
-        columns,
-        read.projection,
-        read.selection,
-        Vec::new(),
-    )?;
-    let scan = scan.limited(read.limit).ordered(read.order);
-    Ok(match read.is_part {
-        true => scan.with_parts(read.parts, read.partitions),
-        false => scan
-            .with_all_parts(read.parts)
-            .of_partitions(read.partitions),
-    })
-}
-
 /// Bytes that are no plan, as an error of DataFusion's.
 pub fn wrong(error: DecodeError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-struct ScanParts {
-    uri: String,
+/// What a scan is without its array.
+#[derive(Debug)]
+pub struct ScanParts {
+    /// Where the array lies.
+    pub uri: String,
     pinned: PinnedSnapshot,
+    /// The columns that come out.
+    pub schema: SchemaRef,
     unwritten: bool,
-    projection: Vec<usize>,
+    /// Their indices among the table's.
+    pub projection: Vec<usize>,
     selection: Selection,
     parts: Vec<Subarray>,
-    partitions: usize,
+    /// How many partitions there are.
+    pub partitions: usize,
     is_part: bool,
-    limit: Option<usize>,
-    order: Vec<usize>,
+    /// How many rows are wanted, if not all.
+    pub limit: Option<usize>,
+    /// The dimensions by which partitions are sorted.
+    pub order: Vec<usize>,
 }
 
 impl ScanParts {
-    fn read(r: &mut ByteReader<'_>) -> Decoded<Self> {
+    /// Those of a scan. Filters that change while it runs stay behind: they only leave out rows that
+    /// others leave out too.
+    pub fn of(scan: &ArrayScan) -> Self {
+        Self {
+            uri: scan.array().uri().to_string(),
+            pinned: scan.array().pin(),
+            schema: Arc::clone(scan.output()),
+            unwritten: scan.unwritten(),
+            projection: scan.projection().to_vec(),
+            selection: scan.selection().clone(),
+            parts: scan.parts().to_vec(),
+            partitions: scan.partitions(),
+            is_part: scan.is_part(),
+            limit: scan.limit(),
+            order: scan.order().to_vec(),
+        }
+    }
+
+    /// The scan; its array is opened.
+    ///
+    /// # Errors
+    /// Those of opening it, and columns that are not those of the other side.
+    pub fn open(&self, context: &Context) -> Result<ArrayScan> {
+        let array = context.array(&self.uri).open_pinned(&self.pinned);
+        let array = array.map_err(external)?;
+        let columns = Arc::new(TableColumns::of(&array)?);
+        let mut options = TableOptions::new();
+        options.unwritten = self.unwritten;
+        let scan = ArrayScan::new(
+            array,
+            &options,
+            columns,
+            self.projection.clone(),
+            self.selection.clone(),
+            Vec::new(),
+        )?;
+        if scan.output() != &self.schema {
+            return Err(DataFusionError::Execution(format!(
+                "{}: its columns are others than those that were asked for",
+                self.uri
+            )));
+        }
+        let scan = scan.limited(self.limit).ordered(self.order.clone());
+        Ok(match self.is_part {
+            true => scan.with_parts(self.parts.clone(), self.partitions),
+            false => scan
+                .with_all_parts(self.parts.clone())
+                .of_partitions(self.partitions),
+        })
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// Columns that have no bytes.
+    pub fn write(&self, w: &mut ByteWriter) -> Result<()> {
+        w.text64(&self.uri);
+        write_block(w, &self.pinned.encode());
+        let mut schema = Vec::new();
+        StreamWriter::try_new(&mut schema, &self.schema)?.finish()?;
+        write_block(w, &schema);
+        w.flag(self.unwritten);
+        write_indices(w, &self.projection);
+        match &self.selection {
+            Selection::Nothing => w.flag(false),
+            Selection::Cells {
+                subarray,
+                condition,
+            } => {
+                w.flag(true);
+                write_block(w, &subarray.encode());
+                w.flag(condition.is_some());
+                if let Some(condition) = condition {
+                    write_condition(w, condition);
+                }
+            }
+        }
+        w.u64(self.parts.len() as u64);
+        for part in &self.parts {
+            write_block(w, &part.encode());
+        }
+        w.u64(self.partitions as u64);
+        w.flag(self.is_part);
+        w.flag(self.limit.is_some());
+        w.u64(self.limit.unwrap_or_default() as u64);
+        write_indices(w, &self.order);
+        Ok(())
+    }
+
+    /// Reads them; their array is not looked at.
+    ///
+    /// # Errors
+    /// Bytes that are no scan.
+    pub fn read(r: &mut ByteReader<'_>) -> Result<Self> {
+        let (mut read, schema) = Self::decoded(r).map_err(wrong)?;
+        read.schema = StreamReader::try_new(schema, None)?.schema();
+        Ok(read)
+    }
+
+    /// All but the columns, and the bytes of these.
+    fn decoded<'a>(r: &mut ByteReader<'a>) -> Decoded<(Self, &'a [u8])> {
         let len = r.u64(WHAT)?;
         let uri = r.text(len, WHAT)?;
         let pinned = PinnedSnapshot::decode(read_block(r)?)?;
+        let schema = read_block(r)?;
         let unwritten = r.flag(WHAT)?;
         let projection = read_indices(r)?;
         let selection = if r.flag(WHAT)? {
@@ -123,9 +179,10 @@ impl ScanParts {
         let is_part = r.flag(WHAT)?;
         let limited = r.flag(WHAT)?;
         let limit = index(r)?;
-        Ok(Self {
+        let read = Self {
             uri,
             pinned,
+            schema: Arc::new(Schema::empty()),
             unwritten,
             projection,
             selection,
@@ -134,7 +191,8 @@ impl ScanParts {
             is_part,
             limit: limited.then_some(limit),
             order: read_indices(r)?,
-        })
+        };
+        Ok((read, schema))
     }
 }
 

@@ -285,6 +285,36 @@ async fn deletes_take_the_rows_that_are_named() -> TestResult {
         ("DELETE FROM t WHERE id = 1 AND id = 2", vec![0, 1, 2, 3, 4]),
         ("DELETE FROM t WHERE id > 50", vec![0, 1, 2, 3, 4]),
         ("DELETE FROM t WHERE id = 1 + 1", vec![0, 2, 3, 4]),
+        // What no array can keep as a condition: rows by their coordinates.
+        ("DELETE FROM t WHERE v > 20", vec![0, 1, 3]),
+        ("DELETE FROM t WHERE v <> 20 OR s = 'd'", vec![1]),
+        ("DELETE FROM t WHERE s IS NOT NULL", vec![2]),
+        ("DELETE FROM t WHERE s IS NULL", vec![0, 1, 3, 4]),
+        ("DELETE FROM t WHERE id % 2 = 0", vec![0, 2, 4]),
+        (
+            "DELETE FROM t WHERE id IN (SELECT column1 FROM few)",
+            vec![0, 3, 4],
+        ),
+        (
+            "DELETE FROM t WHERE id NOT IN (SELECT column1 FROM few)",
+            vec![1, 2],
+        ),
+        (
+            "DELETE FROM t WHERE EXISTS (SELECT 1 FROM few WHERE column1 = t.id)",
+            vec![0, 3, 4],
+        ),
+        (
+            "DELETE FROM t WHERE id = (SELECT max(column1) FROM few)",
+            vec![0, 1, 3, 4],
+        ),
+        (
+            "DELETE FROM t WHERE v > (SELECT avg(v) FROM t)",
+            vec![0, 1, 3],
+        ),
+        (
+            "DELETE FROM t WHERE id IN (SELECT column1 FROM few WHERE column2 > 1000)",
+            vec![0, 1, 2, 3, 4],
+        ),
     ] {
         let context = Context::new(Config::default(), None)?;
         let session = session(&context).await?;
@@ -301,22 +331,22 @@ async fn deletes_take_the_rows_that_are_named() -> TestResult {
     }
     let context = Context::new(Config::default(), None)?;
     let session = session(&context).await?;
-    for delete in [
-        "DELETE FROM t WHERE id IN (SELECT column1 FROM few)",
-        "DELETE FROM t WHERE EXISTS (SELECT 1 FROM few WHERE column1 = t.id)",
-        "DELETE FROM t WHERE id = (SELECT max(column1) FROM few)",
-        "DELETE FROM t LIMIT 1",
-        "DELETE FROM t WHERE id > 1 LIMIT 1",
+    // Some row, but one.
+    for (delete, left) in [
+        ("DELETE FROM t LIMIT 1", "4"),
+        ("DELETE FROM t WHERE id > 0 LIMIT 1", "3"),
     ] {
-        refused(&session, delete).await;
-        assert_eq!(rows(&session, ALL).await?, BEFORE, "{delete}");
+        assert_eq!(rows(&session, delete).await?, ["1"], "{delete}");
+        let count = rows(&session, "SELECT count(*) FROM t").await?;
+        assert_eq!(count, [left], "{delete}");
     }
+    let before = rows(&session, ALL).await?;
     // Sessions without our rules do not delete at all.
     let plain = SessionContext::new();
     plain.register_table("t", azulejo_sql::table(&context.array("mem://t"))?)?;
     refused(&plain, "DELETE FROM t WHERE false").await;
     refused(&plain, "UPDATE t SET v = 1 WHERE false").await;
-    assert_eq!(rows(&session, ALL).await?, BEFORE);
+    assert_eq!(rows(&session, ALL).await?, before);
     Ok(())
 }
 
@@ -451,6 +481,130 @@ async fn an_insert_is_one_fragment_however_many_rows_it_has() -> TestResult {
     assert_eq!(
         rows(&session, sums).await?,
         ["100000|5000050000|2500025000.0"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn deletes_by_coordinates_take_no_others_along() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "CREATE EXTERNAL TABLE m (s VARCHAR, y INT, x DOUBLE, f DOUBLE, PRIMARY KEY (s, y, x)) STORED AS AZULEJO LOCATION 'mem://m' OPTIONS ('domain.y' '-5..1000', 'domain.x' '-10..10')",
+        "INSERT INTO m SELECT CASE WHEN v % 3 = 0 THEN '' ELSE chr(0) || (v % 3) END, v % 10 - 5, v / 100.0 - 1.005, CASE WHEN v % 5 = 0 THEN NULL WHEN v % 7 = 0 THEN 'NaN'::double ELSE v END FROM generate_series(1, 200) AS g(v)",
+        "CREATE TABLE rows AS SELECT * FROM m",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let left = async |table: &str, than: &str| {
+        let all = format!("SELECT * FROM {table} WHERE ({than}) IS NOT TRUE ORDER BY s, y, x");
+        rows(&session, &all).await
+    };
+    // NaN is above all numbers, and null is nothing of the kind.
+    let mut gone = vec!["false"];
+    for condition in ["f < 60", "f > 180", "f = 'NaN'", "f * 2 > 300", "f IS NULL"] {
+        rows(&session, &format!("DELETE FROM m WHERE {condition}")).await?;
+        gone.push(condition);
+        let than = gone.join(" OR ");
+        assert_eq!(left("m", "false").await?, left("rows", &than).await?);
+    }
+    assert!(!left("m", "false").await?.is_empty());
+
+    // Too many rows to be named, or too far apart; then nothing is deleted.
+    for statement in [
+        "CREATE EXTERNAL TABLE n (y INT, x INT, f DOUBLE, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://n'",
+        "INSERT INTO n SELECT v AS y, v AS x, v AS f FROM generate_series(1, 70000) AS g(v)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let error = refused(&session, "DELETE FROM n WHERE f > 1").await;
+    assert!(error.contains("nothing was deleted"), "{error}");
+    let error = refused(&session, "DELETE FROM n WHERE f <= 2000").await;
+    assert!(error.contains("too far apart"), "{error}");
+    assert_eq!(rows(&session, "SELECT count(*) FROM n").await?, ["70000"]);
+    // Coordinates of an array with duplicates name no row.
+    for statement in [
+        "CREATE EXTERNAL TABLE d (x INT, f DOUBLE, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://d' OPTIONS ('duplicates' 'true')",
+        "INSERT INTO d VALUES (1, 1), (1, 2)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for delete in [
+        "DELETE FROM d WHERE f > 1",
+        "DELETE FROM d WHERE x IN (SELECT 1)",
+    ] {
+        refused(&session, delete).await;
+    }
+    assert_eq!(rows(&session, "SELECT count(*) FROM d").await?, ["2"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = "CREATE EXTERNAL TABLE t (x INT, v INT DEFAULT 3 + 4, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, create).await?;
+    rows(&session, "INSERT INTO t (x) VALUES (1)").await?;
+    assert_eq!(rows(&session, "SELECT * FROM t").await?, ["1|7"]);
+    for (clause, word) in [
+        ("PARTITIONED BY (v)", "PARTITIONED BY"),
+        ("WITH ORDER (v)", "WITH ORDER"),
+    ] {
+        let other = create
+            .replace("TABLE t", "TABLE u")
+            .replace("mem://t", "mem://u");
+        let error = refused(
+            &session,
+            &other.replace(" LOCATION", &format!(" {clause} LOCATION")),
+        )
+        .await;
+        assert!(error.contains(word), "{error}");
+    }
+    assert!(context.array("mem://u").open().is_err());
+    let error = refused(
+        &session,
+        "CREATE EXTERNAL TABLE w (x INT, v DOUBLE, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+    )
+    .await;
+    assert!(error.contains("no column v of type"), "{error}");
+    Ok(())
+}
+
+/// Of a dense array only what was written is looked at, however large its domain.
+#[tokio::test]
+async fn dense_arrays_may_reach_far() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE h (y BIGINT, x BIGINT, v INT NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://h' OPTIONS ('dense' 'true', 'domain.y' '-1000000000000..1000000000000', 'domain.x' '-5..5', 'tile.y' '1000', 'tile.x' '11')").await?;
+    let all = "SELECT count(*), sum(v), min(y), max(x) FROM h";
+    assert_eq!(rows(&session, all).await?, ["0|∅|∅|∅"]);
+    assert_eq!(
+        rows(&session, "SELECT * FROM h WHERE y > 3").await?,
+        [""; 0]
+    );
+    for y in [-1_000_000_000_000i64, 999_999_999_999] {
+        let insert = format!(
+            "INSERT INTO h SELECT {y} + v / 2, v % 2 - 5, v FROM generate_series(0, 3) AS g(v)"
+        );
+        rows(&session, &insert).await?;
+    }
+    assert_eq!(rows(&session, all).await?, ["8|12|-1000000000000|-4"]);
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT * FROM h WHERE y > 5 AND x = -5 ORDER BY y"
+        )
+        .await?,
+        ["999999999999|-5|0", "1000000000000|-5|2"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT v FROM h ORDER BY y DESC, x DESC LIMIT 2").await?,
+        ["3", "2"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM h WHERE y BETWEEN -5 AND 5").await?,
+        ["0"]
     );
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask cloud sql [--fragments N]`: an array of thousands of fragments in a bucket, which
 //! three processes write, three workers answer queries about, and three processes consolidate.
 //!
-//! Each worker reaches the server through a proxy of its own, which counts what it reads.
+//! Each worker reaches the server through a proxy of its own, which counts what it reads. One is
+//! killed while it works.
 
 use super::proxy::Proxy;
 use super::{Stage, s3_context, s3_uri, servers};
@@ -15,12 +16,22 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Processes of each kind.
 const PROCESSES: i64 = 3;
 
 /// Cells of a fragment.
 const CELLS: i64 = 500;
+
+/// Cells that a scan gives one task at least: two partitions of what `azulejo_sql` thinks pays.
+const CELLS_A_TASK: i64 = 2 << 16;
+
+/// The most that one worker may read, beside what it would be if all read as much.
+const UNEVEN: f64 = 1.25;
+
+/// After so long a query of which a worker was lost has ended.
+const LOST: Duration = Duration::from_secs(5);
 
 /// What is asked, and whether all of the array is read for it.
 const QUERIES: [(&str, bool); 12] = [
@@ -76,7 +87,7 @@ impl Drop for Process {
 struct Worker {
     proxy: Proxy,
     address: String,
-    _process: Process,
+    process: Process,
 }
 
 /// The program, and what tells it where the server is.
@@ -131,7 +142,7 @@ impl Program {
         Ok(Worker {
             proxy,
             address: address.ok_or(format!("a worker says {line:?}"))?.to_owned(),
-            _process: process,
+            process,
         })
     }
 }
@@ -239,13 +250,17 @@ fn make(stage: &Stage, uri: &str, fragments: i64) -> Outcome {
     }
 }
 
-/// Asks everything of one process and of the workers, and says what each of these has read.
-fn ask(stage: &Stage, program: &Program, workers: &[Worker], uri: &str) -> Outcome {
+fn addresses_of(workers: &[Worker]) -> String {
     let addresses: Vec<&str> = workers.iter().map(|w| w.address.as_str()).collect();
-    let addresses = addresses.join(",");
+    addresses.join(",")
+}
+
+/// Asks everything of one process and of the workers, and says what each of these has read. Where
+/// all of the array is read, as many of these as there are tasks read about as much.
+fn ask(stage: &Stage, program: &Program, workers: &[Worker], uri: &str, tasks: i64) -> Outcome {
+    let addresses = addresses_of(workers);
     let table = format!("--table=t={uri}");
     let mut wrong = Vec::new();
-    let mut uneven = 0;
     let received = |proxy: &Proxy| proxy.take().received as f64 / 1e6;
     for (query, reads_all) in QUERIES {
         for worker in workers {
@@ -270,9 +285,7 @@ fn ask(stage: &Stage, program: &Program, workers: &[Worker], uri: &str) -> Outco
             .map(|worker| received(&worker.proxy))
             .collect();
         let most = each.iter().copied().fold(0.0, f64::max);
-        // Of few cells not all workers get a part.
-        let busy = each.iter().filter(|read| **read > 0.0).count();
-        let mean = each.iter().sum::<f64>() / busy as f64;
+        let total = each.iter().sum::<f64>();
         let shown: Vec<String> = each.iter().map(|mb| format!("{mb:.2}")).collect();
         println!(
             "  {:<100} {} rows; one process {alone:.2} MB; who asks {asks:.2}, workers {} MB",
@@ -283,17 +296,72 @@ fn ask(stage: &Stage, program: &Program, workers: &[Worker], uri: &str) -> Outco
         if one != many {
             wrong.push(format!("{query}\n{one}\n{many}"));
         }
-        if reads_all && busy > 1 && most > 1.5 * mean {
-            uneven += 1;
+        if reads_all && most > UNEVEN * total / tasks as f64 {
+            wrong.push(format!(
+                "{query}\n  {tasks} tasks read {} MB: that is not even",
+                shown.join(" + ")
+            ));
         }
-    }
-    if uneven > 0 {
-        wrong.push(format!("{uneven} queries were not shared evenly"));
     }
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(wrong.join("\n")),
     }
+}
+
+/// Kills a worker while it reads for a query: that ends in an error soon, or in the whole answer, and
+/// the others answer on.
+fn kill(stage: &Stage, program: &Program, uri: &str, tasks: i64) -> Outcome {
+    let query = "SELECT k, count(*) AS c, sum(n) AS s, median(v) AS m FROM t GROUP BY k ORDER BY k";
+    let table = format!("--table=t={uri}");
+    let whole = program.output(stage.sound.address, &["sql", &table, query])?;
+    let header = whole.lines().next().unwrap_or_default().to_owned() + "\n";
+    for victim in 0..PROCESSES as usize {
+        let workers = (0..PROCESSES).map(|_| program.worker(stage));
+        let mut workers = workers.collect::<Result<Vec<_>, _>>()?;
+        let addresses = addresses_of(&workers);
+        let words = ["sql", &table, query, "--workers", &addresses];
+        let words = [&words[..], &["--partitions", "2"]].concat();
+        let mut asking = program.at(stage.sound.address, &words)?;
+        let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut asking = asking.spawn().map_err(|e| e.to_string())?;
+        let Some(worker) = workers.get_mut(victim) else {
+            return Err("no such worker".into());
+        };
+        // It has begun to read, and there is more.
+        let mut needed = true;
+        while needed && worker.proxy.take().received == 0 {
+            needed = asking.try_wait().map_err(|e| e.to_string())?.is_none();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !needed && tasks == PROCESSES {
+            return Err("a worker that never reads".into());
+        }
+        worker.process.0.kill().map_err(|e| e.to_string())?;
+        let killed = Instant::now();
+        let output = asking.wait_with_output().map_err(|e| e.to_string())?;
+        let took = killed.elapsed();
+        servers::gets_on();
+        let found = String::from_utf8_lossy(&output.stdout);
+        match output.status.success() {
+            true if found == whole => println!("  worker {victim} killed: the answer was whole"),
+            false if (found.is_empty() || found == header) && took < LOST => println!(
+                "  worker {victim} killed: an error after {:.2} s: {}",
+                took.as_secs_f64(),
+                String::from_utf8_lossy(&output.stderr)
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+            ),
+            _ => {
+                return Err(format!(
+                    "a worker was killed; after {took:?} {:?}:\n{found}",
+                    output.status
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Several processes carry out a plan of consolidation, each some of its nodes.
@@ -357,9 +425,12 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
     make(stage, &uri, fragments)?;
     let workers = (0..PROCESSES).map(|_| program.worker(stage));
     let workers = workers.collect::<Result<Vec<_>, _>>()?;
-    ask(stage, &program, &workers, &uri)?;
+    // Of few cells not all workers get a part.
+    let tasks = (fragments * CELLS / CELLS_A_TASK + 1).min(PROCESSES);
+    ask(stage, &program, &workers, &uri, tasks)?;
+    kill(stage, &program, &uri, tasks)?;
     consolidate(stage, &program, &uri)?;
-    ask(stage, &program, &workers, &uri)?;
+    ask(stage, &program, &workers, &uri, tasks)?;
     println!("cloud sql: the same answers from one process and from {PROCESSES} workers");
     Ok(())
 }
