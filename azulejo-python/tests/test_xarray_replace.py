@@ -189,7 +189,6 @@ def _writes(place, numbers):
 
 def test_two_at_once_come_one_after_the_other(tmp_path):
     place = tmp_path / "d"
-    dataset(1, names=("a", "own1")).azulejo.to(place)
     spawn = multiprocessing.get_context("spawn")
     both = [
         spawn.Process(target=_writes, args=(str(place), range(2 + parity, 18, 2))) for parity in (0, 1)
