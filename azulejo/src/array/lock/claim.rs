@@ -27,6 +27,7 @@ use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::platform::{HAS_THREADS, Stopwatch, pause};
 use azulejo_format::timestamped_name::TimestampedName;
+pub(super) use protocol::Lease;
 use protocol::{Clock, Contender, Look, Owner};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -39,22 +40,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Whether something in an array's folder is a claim.
 pub(crate) fn is_claim(name: &str) -> bool {
     file::number_of(name).is_some()
-}
-
-/// How long claims last.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Lease {
-    /// How often an owner says that it lives.
-    pub beat: Duration,
-    /// Who has not said so for so long is dead.
-    pub expiry: Duration,
-}
-
-impl Lease {
-    pub const USUAL: Self = Self {
-        beat: Duration::from_secs(5),
-        expiry: Duration::from_secs(40),
-    };
 }
 
 impl Clock for Stopwatch {

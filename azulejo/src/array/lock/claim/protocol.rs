@@ -1,7 +1,6 @@
 //! How a claim is got, kept, used and given back: steps, between which anything may happen. They
 //! wait for nothing, and have the time from outside.
 
-use super::Lease;
 use super::file::{Body, claims, delete, path_of, read};
 use crate::context::Location;
 use crate::error::{Error, Result};
@@ -10,6 +9,22 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long claims last.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::array::lock) struct Lease {
+    /// How often an owner says that it lives.
+    pub beat: Duration,
+    /// Who has not said so for so long is dead.
+    pub expiry: Duration,
+}
+
+impl Lease {
+    pub const USUAL: Self = Self {
+        beat: Duration::from_secs(5),
+        expiry: Duration::from_secs(40),
+    };
+}
 
 /// A clock of one process, which runs as fast as those of others and agrees with none.
 pub(super) trait Clock: Send + Sync + Debug {
