@@ -5,6 +5,7 @@
 //! darker where it is greater, and opens no file of more than 131,072 tiles. What is not supported
 //! is refused by name.
 
+pub mod beside;
 mod chunks;
 mod codec;
 mod directory;

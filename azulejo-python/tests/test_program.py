@@ -103,11 +103,19 @@ def test_what_python_has_written_is_exported(tmp_path):
     found = rioxarray.open_rasterio(tmp_path / "part.tif")
     np.testing.assert_allclose(found.x, image.x[40:90], rtol=0, atol=1e-9)
     np.testing.assert_array_equal(found.values, image.values[:, 10:100, 40:90])
-    # A system that has no code cannot be named, which is said.
+    # A system that has no code stands beside the file, where GDAL finds it, and goes when the file is replaced.
     own = image.rio.write_crs("+proj=lcc +lat_1=47 +lat_2=49 +lat_0=48 +lon_0=11 +ellps=GRS80 +units=m")
     own.to_dataset(name="image").azulejo.to(tmp_path / "own")
-    assert "no EPSG code" in azulejo("export", tmp_path / "own", tmp_path / "own.tif")
-    assert "EPSG" not in azulejo("export", tmp_path / "part", tmp_path / "again.tif")
+    assert "own.tif.aux.xml" in azulejo("export", tmp_path / "own", tmp_path / "own.tif")
+    assert rioxarray.open_rasterio(tmp_path / "own.tif").rio.crs == own.rio.crs
+    azulejo("import", tmp_path / "own.tif", tmp_path / "own-again")
+    again = xr.open_dataset(tmp_path / "own-again", engine="azulejo", decode_coords="all", mask_and_scale=False)
+    assert again.rio.crs == own.rio.crs
+    azulejo("export", tmp_path / "own-again", tmp_path / "twice.tif")
+    assert rioxarray.open_rasterio(tmp_path / "twice.tif").rio.crs == own.rio.crs
+    assert "EPSG" not in azulejo("export", tmp_path / "part", tmp_path / "own.tif", "--force")
+    assert rioxarray.open_rasterio(tmp_path / "own.tif").rio.crs.to_epsg() == 32632
+    assert not (tmp_path / "own.tif.aux.xml").exists()
     # Rows and columns alone.
     image.isel(band=0, drop=True).to_dataset(name="flat").azulejo.to(tmp_path / "flat")
     azulejo("export", tmp_path / "flat", tmp_path / "flat.tif")

@@ -56,14 +56,15 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         ));
     }
     let place = Place::new(session, &args.file, args.force)?;
-    let cells = match format {
+    let (cells, beside) = match format {
         ExportFormat::Geotiff => {
             session.output.flush()?;
             geotiff::write(session, args, &place, packing)?
         }
-        _ => array(session, args, format, &place, packing)?,
+        _ => (array(session, args, format, &place, packing)?, None),
     };
     let bytes = place.publish(session)?;
+    beside.map_or(Ok(()), geotiff::Beside::publish)?;
     let file = args.file.display().to_string();
     if session.output.json && !to_stdout {
         return session

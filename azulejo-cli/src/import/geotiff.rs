@@ -7,7 +7,7 @@ mod raster;
 use super::dataset::{ATTRIBUTE, Plan, SCALAR, Variable};
 use super::filters;
 use crate::error::{CliError, FileError, Result};
-use crate::geotiff::{Directory, Georeference, Image, keys};
+use crate::geotiff::{Directory, Georeference, Image, beside, keys};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, Dimension, NewArray};
 use azulejo::format::{CellValNum, Datatype, Range};
@@ -47,7 +47,8 @@ pub fn plan(path: &Path) -> Result<Plan> {
                 .to_owned(),
         );
     }
-    let (spatial_ref, notes) = spatial_ref(&place)?;
+    let beside = beside::read(path).map_err(|e| CliError::io("read", &beside::path_of(path), e))?;
+    let (spatial_ref, notes) = spatial_ref(&place, beside.as_deref())?;
     plan.notes.extend(notes);
     plan.variables.push(spatial_ref);
     plan.variables.push(raster::variable(
@@ -60,8 +61,8 @@ pub fn plan(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The variable that says where the raster lies.
-fn spatial_ref(place: &Georeference) -> Result<(Variable, Vec<String>)> {
+/// The variable that says where the raster lies; `beside` is the coordinate system beside the file.
+fn spatial_ref(place: &Georeference, beside: Option<&str>) -> Result<(Variable, Vec<String>)> {
     let mut said = Vec::new();
     let mut notes = Vec::new();
     let mut put = |key: &str, value: MetadataValue| {
@@ -71,18 +72,21 @@ fn spatial_ref(place: &Georeference) -> Result<(Variable, Vec<String>)> {
         let bytes: Vec<u8> = reals.iter().flat_map(|real| real.to_le_bytes()).collect();
         MetadataValue::new(Datatype::Float64, bytes)
     };
-    match place.epsg() {
-        Some(code) => put(SPATIAL_REF, text(&format!("EPSG:{code}"))),
-        None if !place.keys.is_empty() => notes.push(
+    match (beside, place.epsg()) {
+        (Some(wkt), _) => put(SPATIAL_REF, text(wkt)),
+        (None, Some(code)) => put(SPATIAL_REF, text(&format!("EPSG:{code}"))),
+        (None, None) if !place.keys.is_empty() => notes.push(
             "its coordinate system has no EPSG code: its keys are kept, without a name".to_owned(),
         ),
-        None => {}
+        (None, None) => {}
     }
     if let Some(transform) = place.transform {
         let numbers: Vec<String> = transform.iter().map(|n| format!("{n:?}")).collect();
         put("GeoTransform", text(&numbers.join(" ")));
     }
-    if !place.keys.is_empty() {
+    // What stands beside the file comes before its own keys.
+    let keeps_keys = beside.is_none();
+    if keeps_keys && !place.keys.is_empty() {
         let bytes: Vec<u8> = place
             .keys
             .iter()
@@ -90,10 +94,10 @@ fn spatial_ref(place: &Georeference) -> Result<(Variable, Vec<String>)> {
             .collect();
         put(keys::GEO_KEYS, MetadataValue::new(Datatype::UInt16, bytes));
     }
-    if !place.doubles.is_empty() {
+    if keeps_keys && !place.doubles.is_empty() {
         put(keys::GEO_DOUBLES, reals(&place.doubles));
     }
-    if !place.ascii.is_empty() {
+    if keeps_keys && !place.ascii.is_empty() {
         put(keys::GEO_ASCII, text(&place.ascii));
     }
     if !place.tiepoints.is_empty() {

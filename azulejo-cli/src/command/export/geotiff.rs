@@ -7,10 +7,11 @@ mod tags;
 use super::place::Place;
 use crate::args::ExportArgs;
 use crate::error::{CliError, Result};
-use crate::geotiff::{Georeference, Layout, Writer};
+use crate::geotiff::{Georeference, Layout, Writer, beside};
 use crate::import::dataset::{ATTRIBUTE, budget};
 use crate::interrupt;
 use crate::output::out::Packing;
+use crate::output::temp_file::TempFile;
 use crate::picture::only_column;
 use crate::session::Session;
 use azulejo::format::metadata::{Metadata, MetadataValue};
@@ -22,7 +23,8 @@ use azulejo::space::{DimSelection, Subarray};
 use azulejo::{Array, ColumnSet};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
 /// Rows and columns of tiles, unless the raster is smaller.
 const TILE: u64 = 256;
@@ -36,17 +38,46 @@ struct Raster {
     /// Bands (if there are any), rows, columns: first coordinate and number.
     axes: Vec<(TileAxis, u64, u64)>,
     place: Georeference,
+    /// Its coordinate system, where the file cannot name it.
+    unnamed: Option<String>,
     /// What the file cannot say.
     notes: Vec<String>,
 }
 
-/// Writes the file; the number of cells.
+/// What belongs beside a file of this machine: its coordinate system in WKT, or nothing.
+pub struct Beside {
+    path: PathBuf,
+    wkt: Option<String>,
+}
+
+impl Beside {
+    /// Puts it there, in the place of what stood beside an earlier file.
+    pub fn publish(self) -> Result<()> {
+        let Some(wkt) = self.wkt else {
+            return match std::fs::remove_file(&self.path) {
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    Err(CliError::io("remove", &self.path, e))
+                }
+                _ => Ok(()),
+            };
+        };
+        let file = TempFile::new(&self.path)?;
+        let mut writer = file.writer()?;
+        let written = writer.write_all(beside::text_of(&wkt).as_bytes());
+        written
+            .and_then(|()| writer.flush())
+            .map_err(|e| CliError::io("write", &self.path, e))?;
+        file.publish().map(|_| ())
+    }
+}
+
+/// Writes the file; the number of cells, and what belongs beside it once it is there.
 pub fn write(
     session: &Session,
     args: &ExportArgs,
     place: &Place,
     packing: Option<Packing>,
-) -> Result<u64> {
+) -> Result<(u64, Option<Beside>)> {
     let cells = &args.selection.cells;
     let part = cells.condition.is_some() || cells.points.is_some() || !cells.range.is_empty();
     let part = part || !cells.step.is_empty() || !cells.nearest.is_empty();
@@ -55,8 +86,21 @@ pub fn write(
             "a GeoTIFF holds all cells: it has no selection",
         ));
     }
-    let raster = Raster::find(session, args)?;
+    let mut raster = Raster::find(session, args)?;
     let layout = raster.layout()?;
+    let has_side = matches!(place, Place::Local(_)) && packing.is_none();
+    let wkt = raster.unnamed.take().filter(|text| {
+        let written = has_side && beside::is_wkt(text);
+        raster.notes.push(match written {
+            true => format!(
+                "its coordinate system has no EPSG code: it stands beside the file, in {}",
+                beside::path_of(&args.file).display()
+            ),
+            false => "its coordinate system has no EPSG code: the file does not say which it is"
+                .to_owned(),
+        });
+        written
+    });
     for note in &raster.notes {
         session.output.note(note);
     }
@@ -90,7 +134,9 @@ pub fn write(
     }
     whole.flush()?;
     whole.finish()?;
-    Ok(layout.bands * layout.height * layout.width)
+    let path = beside::path_of(&args.file);
+    let beside = has_side.then_some(Beside { path, wkt });
+    Ok((layout.bands * layout.height * layout.width, beside))
 }
 
 impl Raster {
@@ -148,7 +194,8 @@ impl Raster {
             Some(member) => attributes(member, &spatial)?,
             None => Metadata::new(),
         };
-        let (mut place, mut notes) = georeference::of(&spatial, &keys);
+        let (mut place, unnamed) = georeference::of(&spatial, &keys);
+        let mut notes = Vec::new();
         let dimensions = &array.schema().domain.dimensions;
         let names: Vec<&str> = dimensions.iter().rev().map(|d| d.name.as_str()).collect();
         let line = |name: Option<&&str>| match name.and_then(|name| members.get(*name)) {
@@ -168,6 +215,7 @@ impl Raster {
             keys,
             axes,
             place,
+            unnamed,
             notes,
         })
     }

@@ -2,7 +2,7 @@
 
 use super::column;
 use crate::error::Result;
-use crate::geotiff::{Georeference, keys};
+use crate::geotiff::{Georeference, beside, keys};
 use azulejo::Array;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::metadata::{Metadata, MetadataValue};
@@ -32,8 +32,9 @@ pub fn real(value: &MetadataValue) -> Option<f64> {
     reals(value.datatype, value.get(0)?)?.first().copied()
 }
 
-/// What the attributes of `spatial_ref` and of the raster's variable say, and what of it no GeoTIFF can.
-pub fn of(spatial: &Metadata, own: &Metadata) -> (Georeference, Vec<String>) {
+/// What the attributes of `spatial_ref` and of the raster's variable say, and the coordinate system that no
+/// GeoTIFF can name.
+pub fn of(spatial: &Metadata, own: &Metadata) -> (Georeference, Option<String>) {
     let text = |name: &str| spatial.get(name).and_then(MetadataValue::as_text);
     let numbers = |name: &str| {
         let found = spatial.get(name);
@@ -42,7 +43,7 @@ pub fn of(spatial: &Metadata, own: &Metadata) -> (Georeference, Vec<String>) {
             .unwrap_or_default()
     };
     let is_point = own.get("AREA_OR_POINT").and_then(MetadataValue::as_text) == Some("Point");
-    let mut notes = Vec::new();
+    let mut unnamed = None;
     let stored = spatial
         .get(keys::GEO_KEYS)
         .filter(|value| value.datatype == Datatype::UInt16);
@@ -61,16 +62,16 @@ pub fn of(spatial: &Metadata, own: &Metadata) -> (Georeference, Vec<String>) {
             ..Georeference::default()
         },
         None => {
-            let mut said = ["crs_wkt", "spatial_ref"]
+            let said: Vec<&str> = ["crs_wkt", "spatial_ref"]
                 .into_iter()
                 .filter_map(text)
-                .peekable();
-            let described = said.peek().is_some();
-            let named = said.find_map(|text| Georeference::named(text, is_point));
-            if named.is_none() && described {
-                let none =
-                    "its coordinate system has no EPSG code: the file does not say which it is";
-                notes.push(none.to_owned());
+                .collect();
+            let named = said
+                .iter()
+                .find_map(|text| Georeference::named(text, is_point));
+            if named.is_none() {
+                let written = said.iter().find(|text| beside::is_wkt(text));
+                unnamed = written.or(said.first()).map(|text| (*text).to_owned());
             }
             named.unwrap_or_default()
         }
@@ -81,7 +82,7 @@ pub fn of(spatial: &Metadata, own: &Metadata) -> (Georeference, Vec<String>) {
         numbers.collect::<Result<Vec<f64>, _>>().unwrap_or_default()
     });
     place.transform = transform.and_then(|numbers| numbers.try_into().ok());
-    (place, notes)
+    (place, unnamed)
 }
 
 /// First coordinate and step of a variable of evenly spaced numbers; a step of zero if there is only
