@@ -19,8 +19,10 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use rows::Rows;
 use std::io::Read;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -96,7 +98,14 @@ impl Queries {
     fn run(&self, session: &mut Session, text: &str) -> Result<()> {
         let statements = azulejo_sql::statements(text).map_err(error_of)?;
         for statement in statements {
-            self.runtime.block_on(self.statement(session, statement))?;
+            self.runtime.block_on(async {
+                let work = pin!(self.statement(session, statement));
+                match select(work, pin!(interrupt::wished())).await {
+                    Either::Left((ended, _)) => ended,
+                    // What reads for it ends as it is dropped.
+                    Either::Right(_) => Err(CliError::Interrupted),
+                }
+            })?;
         }
         Ok(())
     }
@@ -112,7 +121,6 @@ impl Queries {
         let mut rows = Rows::new(self.format, frame.schema().inner())?;
         let mut batches = frame.execute_stream().await.map_err(error_of)?;
         while let Some(batch) = batches.next().await {
-            interrupt::check()?;
             rows.write(session, &batch.map_err(error_of)?)?;
         }
         rows.finish(session)

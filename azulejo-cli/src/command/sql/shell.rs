@@ -2,6 +2,7 @@
 
 use super::Queries;
 use crate::error::{CliError, Result};
+use crate::interrupt;
 use crate::session::Session;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 const HELP: &str = "\\d          tables
 \\d TABLE    the columns of a table
 \\q          leave (or Ctrl-D)
+Ctrl-C      ends the statement under way
 Statements end with a semicolon and may go over several lines.
 An array's URI in quotes is a table: SELECT * FROM 'my_array' LIMIT 3;
 ";
@@ -32,6 +34,7 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         let _ = editor.load_history(file);
     }
     session.output.note("\\? shows help");
+    interrupt::ends_statements_alone();
     let mut statement = String::new();
     loop {
         let prompt = if statement.is_empty() {
@@ -51,6 +54,7 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         };
         if statement.is_empty() && line.trim_start().starts_with('\\') {
             let _ = editor.add_history_entry(&line);
+            interrupt::forget();
             match command(session, queries, line.trim()) {
                 Ok(true) => continue,
                 Ok(false) => break,
@@ -67,6 +71,7 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         }
         let text = std::mem::take(&mut statement);
         let _ = editor.add_history_entry(text.trim());
+        interrupt::forget();
         if let Err(error) = queries.run(session, &text) {
             complain(&error);
         }
