@@ -120,3 +120,28 @@ fn imports_are_changed_by_their_paths() {
     }
     assert_eq!(all("one"), "x,v\n1,11\n2,20\n3,30\n5,51\n");
 }
+
+/// The join makes rows for years without ever looking whether somebody still wants them.
+#[cfg(unix)]
+#[test]
+fn a_query_that_goes_on_for_ever_is_interrupted() {
+    let query = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b";
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_azulejo"))
+        .args(["sql", query])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it runs");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(child.try_wait().expect("it can be asked").is_none());
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("a signal").success());
+    let ended = (0..600).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        child.try_wait().expect("it can be asked")
+    });
+    let _ = child.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+}

@@ -24,13 +24,27 @@ use rows::Rows;
 use std::io::Read;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// A session of queries, and what runs them.
 struct Queries {
-    runtime: Runtime,
+    /// There until this is dropped.
+    runtime: Option<Runtime>,
     context: SessionContext,
     format: CatFormat,
+}
+
+/// How long the end of the program waits for work that was given up: some joins of DataFusion never
+/// look whether they are.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Drop for Queries {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(PATIENCE);
+        }
+    }
 }
 
 /// Runs the command.
@@ -68,7 +82,7 @@ impl Queries {
         let environment = environment(session)?;
         let context = session_of(session, args, config, environment)?;
         let queries = Self {
-            runtime,
+            runtime: Some(runtime),
             context,
             format: args.format.unwrap_or(match session.output.json {
                 true => CatFormat::Ndjson,
@@ -97,8 +111,11 @@ impl Queries {
     /// Runs the statements of a text and writes their rows.
     fn run(&self, session: &mut Session, text: &str) -> Result<()> {
         let statements = azulejo_sql::statements(text).map_err(error_of)?;
+        let Some(runtime) = &self.runtime else {
+            return Ok(());
+        };
         for statement in statements {
-            self.runtime.block_on(async {
+            runtime.block_on(async {
                 let work = pin!(self.statement(session, statement));
                 match select(work, pin!(interrupt::wished())).await {
                     Either::Left((ended, _)) => ended,
