@@ -6,7 +6,6 @@
 //! make them count.
 
 use super::error::{is_missing, storage_error};
-use super::files::open_file;
 use super::side_by_side::{WAITING, side_by_side};
 use crate::error::Result;
 use crate::storage::StorePath;
@@ -230,7 +229,7 @@ pub(super) fn root_of(path: &StorePath) -> StorePath {
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
     // What lies there may be a pipe.
-    open_file(folder)?.sync_all()
+    super::files::open_file(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
