@@ -3,7 +3,7 @@
 use crate::error::{Result, external};
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::column::ColumnType;
-use azulejo::format::datatype::Native;
+use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{CellValNum, Datatype, Physical};
 use azulejo::{Array, array::Snapshot};
@@ -219,37 +219,18 @@ fn tiles_of(dimension: &Dimension, stored: &Stored) -> HashMap<String, String> {
         Stored::Number(_) => 1,
         _ => return HashMap::new(),
     };
-    let (start, extent) = match dimension.datatype.physical() {
-        Physical::F32 => (
-            f32::read(&domain.start).to_string(),
-            f32::read(extent).to_string(),
-        ),
-        Physical::F64 => (
-            f64::read(&domain.start).to_string(),
-            f64::read(extent).to_string(),
-        ),
-        physical => {
-            let whole = |bytes: &[u8], signed: bool| {
-                let mut wide = [0; 8];
-                let size = bytes.len().min(wide.len());
-                if let (Some(low), Some(from)) = (wide.get_mut(..size), bytes.get(..size)) {
-                    low.copy_from_slice(from);
-                }
-                let shift = 64 - 8 * size.clamp(1, 8);
-                let number = u64::from_le_bytes(wide);
-                let number = match signed {
-                    true => i128::from((number << shift).cast_signed() >> shift),
-                    false => i128::from(number),
-                };
-                (number * scale).to_string()
-            };
-            let signed = matches!(
-                physical,
-                Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64
-            );
-            (whole(&domain.start, signed), whole(extent, false))
-        }
+    let text =
+        |bytes: &[u8]| dispatch!(dimension.datatype.physical(), T => T::read(bytes).to_string());
+    // Reals are shown as they are.
+    let scaled = |text: String| match text.parse::<i128>() {
+        Ok(number) => (number * scale).to_string(),
+        Err(_) => text,
     };
+    let start = scaled(text(&domain.start));
+    let extent = scaled(match dimension.axis() {
+        Some(axis) => axis.extent().to_string(),
+        None => text(extent),
+    });
     HashMap::from([
         (DOMAIN_START.to_owned(), start),
         (TILE_EXTENT.to_owned(), extent),

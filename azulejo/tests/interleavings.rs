@@ -433,11 +433,8 @@ fn interleaved(
     let ground = matrix.ground();
     let gate = Gate::new(stop_at);
     let view = |role| {
-        let mut storage = SteppedStorage::new(ground(), &gate, role);
-        if matrix.claims {
-            storage = storage.with_claims();
-        }
-        context(Arc::new(storage))
+        let storage = SteppedStorage::new(ground(), &gate, role);
+        context(Arc::new(storage.with_claims(matrix.claims)))
     };
     let (first, second) = (view(Role::First), view(Role::Second));
     let results = std::thread::scope(|scope| {

@@ -12,6 +12,28 @@ pub fn cargo() -> Command {
     command
 }
 
+/// Cargo of the nightly toolchain: by its name, so that rustup chooses it.
+pub fn nightly() -> Command {
+    let mut command = Command::new("cargo");
+    forget_package(&mut command).env_remove("RUSTUP_TOOLCHAIN");
+    command.arg("+nightly");
+    command
+}
+
+/// Where a toolchain lies: this one, or `+nightly`.
+pub fn sysroot(toolchain: Option<&str>) -> Result<PathBuf, String> {
+    let mut command = Command::new("rustc");
+    if let Some(toolchain) = toolchain {
+        command.env_remove("RUSTUP_TOOLCHAIN").arg(toolchain);
+    }
+    let said = command.args(["--print", "sysroot"]).output();
+    let said = said.map_err(|e| format!("cannot start rustc: {e}"))?;
+    match said.status.success() {
+        true => Ok(PathBuf::from(String::from_utf8_lossy(&said.stdout).trim())),
+        false => Err(String::from_utf8_lossy(&said.stderr).into_owned()),
+    }
+}
+
 /// Takes from a command's environment what Cargo says there of this package. Build scripts that look
 /// at such variables (`ring`'s does) would run anew, and all that stands on them be compiled again,
 /// here and by the next call from elsewhere.

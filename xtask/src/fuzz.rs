@@ -7,7 +7,7 @@
 
 mod coverage;
 
-use crate::cargo::cargo;
+use crate::cargo::{cargo, nightly};
 use crate::{Outcome, reference, root};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -115,13 +115,9 @@ fn build(build: &Build) -> Result<PathBuf, String> {
     let host = host()?;
     let folder = root().join("fuzz/target").join(build.folder);
     let mut command = match build.nightly {
-        // By its name, so that rustup chooses the toolchain.
-        true => Command::new("cargo"),
+        true => nightly(),
         false => cargo(),
     };
-    if build.nightly {
-        command.arg("+nightly").env_remove("RUSTUP_TOOLCHAIN");
-    }
     command
         .args(["build", "--features", "libfuzzer,calls", "--target", &host])
         .arg("--manifest-path")

@@ -1,5 +1,6 @@
 //! `cargo xtask sanitize`: tests under sanitizers, which want a nightly toolchain.
 
+use crate::cargo::{nightly, sysroot};
 use crate::fuzz::host;
 use crate::{Outcome, reference, root};
 use std::path::{Path, PathBuf};
@@ -47,30 +48,19 @@ struct Nightly {
 
 impl Nightly {
     fn find() -> Result<Self, String> {
-        let output = Command::new("rustc")
-            .args(["+nightly", "--print", "sysroot"])
-            .env_remove("RUSTUP_TOOLCHAIN")
-            .output();
-        match output {
-            Ok(said) if said.status.success() => Ok(Self {
-                sysroot: PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()),
-            }),
-            _ => Err(
-                "no nightly toolchain is installed: rustup toolchain install nightly \
-                 --component rust-src --component miri"
-                    .into(),
-            ),
-        }
+        let sysroot = sysroot(Some("+nightly")).map_err(|_| {
+            "no nightly toolchain is installed: rustup toolchain install nightly \
+             --component rust-src --component miri"
+        })?;
+        Ok(Self { sysroot })
     }
 
     /// Cargo of that toolchain, about to build for this machine by name, so that flags are those of
     /// the program and not of what is built to build it.
     fn cargo(&self, task: &str, words: &[&str]) -> Result<Command, String> {
-        let mut command = Command::new("cargo");
+        let mut command = nightly();
         command
             .current_dir(root())
-            .env_remove("RUSTUP_TOOLCHAIN")
-            .arg("+nightly")
             .args(words)
             .args(["--locked", "--target", &host()?])
             .arg("--target-dir")

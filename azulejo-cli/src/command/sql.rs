@@ -29,8 +29,7 @@ use tokio::runtime::Runtime;
 
 /// A session of queries, and what runs them.
 struct Queries {
-    /// There until this is dropped.
-    runtime: Option<Runtime>,
+    runtime: Runtime,
     context: SessionContext,
     format: CatFormat,
 }
@@ -39,35 +38,12 @@ struct Queries {
 /// look whether they are.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Drop for Queries {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(PATIENCE);
-        }
-    }
-}
-
 /// Runs the command.
 pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
     let queries = Queries::new(session, args)?;
-    if queries.format == CatFormat::Arrow && Output::is_terminal() {
-        return Err(CliError::usage(
-            "an Arrow stream is no sight for a terminal; redirect it: > rows.arrow",
-        ));
-    }
-    match (&args.query, &args.file) {
-        (Some(query), _) => queries.run(session, query),
-        (None, Some(file)) => {
-            let mut text = String::new();
-            if file.as_os_str() == "-" {
-                std::io::stdin().read_to_string(&mut text)?;
-            } else {
-                text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
-            }
-            queries.run(session, &text)
-        }
-        (None, None) => shell::run(session, &queries),
-    }
+    let ended = queries.answer(session, args);
+    queries.runtime.shutdown_timeout(PATIENCE);
+    ended
 }
 
 impl Queries {
@@ -82,7 +58,7 @@ impl Queries {
         let environment = environment(session)?;
         let context = session_of(session, args, config, environment)?;
         let queries = Self {
-            runtime: Some(runtime),
+            runtime,
             context,
             format: args.format.unwrap_or(match session.output.json {
                 true => CatFormat::Ndjson,
@@ -108,14 +84,34 @@ impl Queries {
         Ok(queries)
     }
 
+    /// Answers what the command asks.
+    fn answer(&self, session: &mut Session, args: &SqlArgs) -> Result<()> {
+        if self.format == CatFormat::Arrow && Output::is_terminal() {
+            return Err(CliError::usage(
+                "an Arrow stream is no sight for a terminal; redirect it: > rows.arrow",
+            ));
+        }
+        match (&args.query, &args.file) {
+            (Some(query), _) => self.run(session, query),
+            (None, Some(file)) => {
+                let mut text = String::new();
+                if file.as_os_str() == "-" {
+                    std::io::stdin().read_to_string(&mut text)?;
+                } else {
+                    text =
+                        std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
+                }
+                self.run(session, &text)
+            }
+            (None, None) => shell::run(session, self),
+        }
+    }
+
     /// Runs the statements of a text and writes their rows.
     fn run(&self, session: &mut Session, text: &str) -> Result<()> {
         let statements = azulejo_sql::statements(text).map_err(error_of)?;
-        let Some(runtime) = &self.runtime else {
-            return Ok(());
-        };
         for statement in statements {
-            runtime.block_on(async {
+            self.runtime.block_on(async {
                 let work = pin!(self.statement(session, statement));
                 match select(work, pin!(interrupt::wished())).await {
                     Either::Left((ended, _)) => ended,

@@ -5,8 +5,9 @@
 //! late has done nothing.
 
 use crate::support::contexts::of_one_thread as context;
+use crate::support::random::Random;
 use crate::support::scheduled::{Locks, Scheduled};
-use crate::support::turns::{Dice, Turns};
+use crate::support::turns::Turns;
 use crate::{Before, Matrix, Outcome, arrays, in_order};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
 /// One schedule; what is wrong with its outcome.
 fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
     let matrix = orders.matrix;
-    let mut dice = Dice::new(seed);
+    let mut dice = Random(seed);
     let count = 2 + dice.below(2);
     let chosen: Vec<usize> = (0..count)
         .map(|_| dice.below(matrix.operations.len()))
@@ -65,8 +66,8 @@ fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
             .iter()
             .enumerate()
             .map(|(number, operation)| {
-                let storage = Scheduled::new(ground(), &turns, &locks, matrix.claims);
-                let context = context(Arc::new(storage));
+                let storage = Scheduled::new(ground(), &turns, &locks);
+                let context = context(Arc::new(storage.with_claims(matrix.claims)));
                 let (turns, operation) = (&turns, matrix.operations[*operation]);
                 scope.spawn(move || turns.run(number, || operation.1(&context).err()))
             })

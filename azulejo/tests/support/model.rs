@@ -11,36 +11,12 @@ use azulejo::read::ReadOptions;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use std::collections::BTreeMap;
 
+pub use super::random::Random;
+
 /// A cell of one field: bytes, or nothing for null.
 pub type Cell = Option<Vec<u8>>;
 /// A cell of all fields.
 pub type Row = Vec<Cell>;
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    pub fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 /// A random array.
 pub struct Case {

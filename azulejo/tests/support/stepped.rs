@@ -2,12 +2,8 @@
 //! from start to end: two operations interleaved, the same way each time.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use azulejo::error::Result;
-use azulejo::storage::{
-    Append, Entry, FolderLock, LockFolder, PendingList, PendingRead, PendingTails, PutNew,
-    RandomAccess, ReadInto, ReadRequest, Storage, StorageLayer, StorePath, Tail, Upload,
-};
-use bytes::Bytes;
+use super::interleaved::{Between, Interleaved};
+use azulejo::storage::{FolderLock, Storage, StorePath};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// Where the first of two operations is.
@@ -105,134 +101,20 @@ pub enum Role {
     Second,
 }
 
-/// One operation's view of the objects.
+/// What stops an operation, or is let go by it.
 #[derive(Debug, Clone)]
-pub struct SteppedStorage {
-    inner: Arc<dyn Storage>,
+pub struct AtGate {
     gate: Arc<Gate>,
     role: Role,
-    /// Whether folders have no locks, as on object stores.
-    claims: bool,
 }
+
+/// One of two operations' view of the objects.
+pub type SteppedStorage = Interleaved<AtGate>;
 
 impl SteppedStorage {
     pub fn new(inner: Arc<dyn Storage>, gate: &Arc<Gate>, role: Role) -> Self {
-        Self {
-            inner,
-            gate: Arc::clone(gate),
-            role,
-            claims: false,
-        }
-    }
-
-    /// The same, as an object store: without locks of folders.
-    pub fn with_claims(self) -> Self {
-        Self {
-            claims: true,
-            ..self
-        }
-    }
-
-    fn step(&self) -> &dyn Storage {
-        if self.role == Role::First {
-            self.gate.call();
-        }
-        &*self.inner
-    }
-}
-
-impl StorageLayer for SteppedStorage {
-    fn inner(&self) -> &dyn Storage {
-        &*self.inner
-    }
-
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        self.step().list(dir)
-    }
-
-    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
-        self.step().find(dir, names)
-    }
-
-    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
-        // Folder by folder: something can come between any two.
-        dirs.iter().map(|dir| self.step().list(dir)).collect()
-    }
-
-    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
-        self.step().list_tree(dir)
-    }
-
-    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        let read = self.step().read(requests)?;
-        if self.role == Role::Second && self.claims && is_held_claim(requests, &read) {
-            // The other has it, and gives it back in its own time.
-            self.gate.release();
-            self.gate.wait_for(|state| state.place == Place::Ended);
-            return self.inner.read(requests);
-        }
-        Ok(read)
-    }
-
-    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        self.step().read_tails(paths, len)
-    }
-
-    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
-        self.step().read_into(requests)
-    }
-
-    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
-        self.step().start_list(dirs)
-    }
-
-    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        self.step().start_read(requests)
-    }
-
-    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
-        self.step().start_read_tails(paths, len)
-    }
-
-    fn random_access(&self) -> Option<&dyn RandomAccess> {
-        None
-    }
-
-    fn appending(&self) -> Option<&dyn Append> {
-        None
-    }
-
-    fn exclusive(&self) -> Option<&dyn PutNew> {
-        self.inner.exclusive().map(|_| self as &dyn PutNew)
-    }
-
-    fn locking(&self) -> Option<&dyn LockFolder> {
-        let locking = self.inner.locking().filter(|_| !self.claims);
-        locking.map(|_| self as &dyn LockFolder)
-    }
-
-    fn size(&self, path: &StorePath) -> Result<u64> {
-        self.step().size(path)
-    }
-
-    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
-        self.step().put(path, body)
-    }
-
-    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
-        self.step().upload(path)
-    }
-
-    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.step().rename(from, to)
-    }
-
-    fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        // One by one: something can come between any two.
-        for path in paths {
-            self.step().delete(std::slice::from_ref(path))?;
-        }
-        Ok(())
+        let gate = Arc::clone(gate);
+        Self::with(inner, AtGate { gate, role })
     }
 }
 
@@ -256,9 +138,25 @@ impl Drop for SteppedLock {
     }
 }
 
-impl LockFolder for SteppedStorage {
-    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
-        let locking = self.inner.locking()?;
+impl Between for AtGate {
+    fn step(&self) {
+        if self.role == Role::First {
+            self.gate.call();
+        }
+    }
+
+    fn wait_for_claim(&self, _is_held: &dyn Fn() -> bool) -> bool {
+        if self.role == Role::First {
+            return false;
+        }
+        // The other has it, and gives it back in its own time.
+        self.gate.release();
+        self.gate.wait_for(|state| state.place == Place::Ended);
+        true
+    }
+
+    fn lock(&self, inner: &dyn Storage, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+        let locking = inner.locking()?;
         if self.role == Role::First {
             self.gate.call();
             let inner = locking.lock(folder)?;
@@ -277,17 +175,4 @@ impl LockFolder for SteppedStorage {
             gate: None,
         }))
     }
-}
-
-impl PutNew for SteppedStorage {
-    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
-        self.step().exclusive().unwrap().put_new(path, body)
-    }
-}
-
-/// Whether somebody has the claim that was read.
-pub fn is_held_claim(requests: &[ReadRequest], read: &[Bytes]) -> bool {
-    let is_claim = |request: &ReadRequest| request.path.name().starts_with("__azulejo_claim.");
-    let is_held = |body: &Bytes| body.split(|byte| *byte == b'\n').nth(2) == Some(b"held");
-    requests.iter().any(is_claim) && read.iter().any(is_held)
 }

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+use super::random::Random;
 use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -12,28 +13,9 @@ thread_local! {
     static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Numbers that a seed decides.
-#[derive(Debug, Clone)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `end` (splitmix64).
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end.max(1) as u64) as usize
-    }
-}
-
 #[derive(Debug)]
 struct State {
-    dice: Dice,
+    dice: Random,
     /// Whose turn it is.
     current: usize,
     ended: Vec<bool>,
@@ -53,7 +35,7 @@ pub struct Turns {
 impl Turns {
     /// For so many threads.
     pub fn new(seed: u64, count: usize, one_in: usize) -> Arc<Self> {
-        let mut dice = Dice::new(seed);
+        let mut dice = Random(seed);
         let current = dice.below(count);
         Arc::new(Self {
             state: Mutex::new(State {

@@ -2,6 +2,7 @@
 //! in its files that decode and that it never enters.
 
 use super::{Build, build, folder, program};
+use crate::cargo::sysroot;
 use crate::{Outcome, reference, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,10 +221,7 @@ fn ranges(lines: &BTreeSet<Line>) -> BTreeMap<&str, Vec<String>> {
 
 /// Where the toolchain has LLVM's tools (its component `llvm-tools`).
 fn toolchain_tools() -> Result<PathBuf, String> {
-    let output = Command::new("rustc").args(["--print", "sysroot"]).output();
-    let output = output.map_err(|e| format!("cannot start rustc: {e}"))?;
-    let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let folder = Path::new(&sysroot).join("lib/rustlib");
+    let folder = sysroot(None)?.join("lib/rustlib");
     let folder = folder.join(super::host()?).join("bin");
     match folder.join("llvm-cov").is_file() {
         true => Ok(folder),

@@ -18,9 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How often it is looked whether to stop.
-const TICK: Duration = Duration::from_millis(200);
-
 /// Runs the command, until it is interrupted.
 pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
     let tables = &args.tables;
@@ -55,14 +52,9 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
             .map_err(|error| CliError::usage(format!("--listen {}: {error}", tables.listen)))?;
         let address = listener.local_addr()?;
         announce(session, tables, address, &token)?;
-        let stopping = async {
-            while interrupt::check().is_ok() {
-                tokio::time::sleep(TICK).await;
-            }
-        };
         tokio::select! {
             served = server.serve(context, listener) => served.map_err(error_of),
-            () = stopping => Ok(()),
+            () = interrupt::wished() => Ok(()),
         }
     })
 }

@@ -6,11 +6,7 @@ use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::session::Session;
 use std::io::Write;
-use std::time::Duration;
 use tokio::net::TcpListener;
-
-/// How often it is looked whether to stop.
-const TICK: Duration = Duration::from_millis(200);
 
 /// Runs the command, until it is interrupted.
 pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
@@ -27,14 +23,9 @@ pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
         session.output.flush()?;
         let serving =
             azulejo_sql::distributed::serve_worker(&session.context, environment, listener);
-        let stopping = async {
-            while interrupt::check().is_ok() {
-                tokio::time::sleep(TICK).await;
-            }
-        };
         tokio::select! {
             served = serving => served.map_err(error_of),
-            () = stopping => interrupt::check(),
+            () = interrupt::wished() => interrupt::check(),
         }
     })
 }

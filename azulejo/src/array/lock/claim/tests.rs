@@ -3,9 +3,12 @@ use super::protocol::{Clock, Contender, Look, Owner};
 use super::*;
 use crate::storage::{Entry, MemoryStorage, PutNew, ReadRequest, Storage, StorageLayer, StorePath};
 use bytes::Bytes;
+use random::Random;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use turns::{Dice, Turns};
+use turns::Turns;
 
+#[path = "../../../../tests/support/random.rs"]
+mod random;
 #[path = "../../../../tests/support/turns.rs"]
 mod turns;
 
@@ -514,7 +517,7 @@ fn play(seed: u64) -> Truth {
                     storage,
                     path: path.clone(),
                 };
-                let mut dice = Dice::new(seed ^ (me as u64) << 32);
+                let mut dice = Random(seed ^ (me as u64) << 32);
                 turns.run(me, || {
                     for round in 0..3 {
                         let mut contender = Contender::new(&location, Lease::USUAL);
