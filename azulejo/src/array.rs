@@ -42,7 +42,7 @@ pub(crate) use head::Head;
 pub(crate) use lock::{ArrayLock, finish_replacement, is_claim, remove_claims, replacement_path};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
-pub(crate) use objects::{decode_at, read_objects, short_read_is_corrupt};
+pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_corrupt};
 pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
 pub use snapshot::Snapshot;

@@ -8,6 +8,7 @@
 
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::metadata::MetadataValue;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
@@ -156,11 +157,13 @@ fn a_moment_that_is_gone_is_an_error() {
     }
 }
 
-/// Shows less of deletes than there is, a number of times: as they are seen while libtiledb writes
-/// them.
+/// Shows less of some files than there is, a number of times: as they are seen while libtiledb
+/// writes them.
 #[derive(Debug)]
 struct UnderWay {
     inner: MemoryStorage,
+    /// What the files have in their paths.
+    which: &'static str,
     /// Bytes that are there.
     len: usize,
     times: AtomicUsize,
@@ -168,10 +171,10 @@ struct UnderWay {
 
 impl UnderWay {
     fn shown(&self, request: &ReadRequest, body: Bytes) -> Bytes {
-        let is_delete = request.path.to_string().ends_with(".del");
+        let is_one = request.path.to_string().contains(self.which);
         let less = |times: usize| times.checked_sub(1);
         let order = Ordering::SeqCst;
-        match is_delete && self.times.fetch_update(order, order, less).is_ok() {
+        match is_one && self.times.fetch_update(order, order, less).is_ok() {
             true => body.slice(..self.len.min(body.len())),
             false => body,
         }
@@ -196,25 +199,35 @@ impl StorageLayer for UnderWay {
     }
 }
 
+/// What is there of a file that is being written, and how often that is seen: nothing, a part of
+/// the header, all but the end; and one that is damaged.
+const PARTS: [(usize, usize); 4] = [(0, 1), (10, 3), (60, 2), (0, usize::MAX)];
+
+/// A sparse array of one fragment, where files with `which` in their paths are shown in part.
+fn written_in_place(which: &'static str, len: usize) -> (Context, Arc<UnderWay>) {
+    let storage = Arc::new(UnderWay {
+        inner: MemoryStorage::new(),
+        which,
+        len,
+        times: AtomicUsize::new(0),
+    });
+    let config = Config::new().threads(1);
+    let (local, memory) = (Arc::new(LocalStorage::new()), Arc::clone(&storage));
+    let context = Context::with_storages(config, None, local, memory).unwrap();
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10);
+    let schema = schema.attribute("a", Datatype::Int64).build();
+    context.array(URI).create(schema.unwrap()).unwrap();
+    write(&context, 0, false);
+    (context, storage)
+}
+
 /// libtiledb writes its deletes in place: opening looks again at one that is young and cut off, and
 /// says soon that one is damaged.
 #[test]
 fn a_delete_that_is_being_written_is_waited_for() {
-    // Nothing, a part of the header, all but the end.
-    for (len, times) in [(0, 1), (10, 3), (60, 2), (0, usize::MAX)] {
-        let storage = Arc::new(UnderWay {
-            inner: MemoryStorage::new(),
-            len,
-            times: AtomicUsize::new(0),
-        });
-        let config = Config::new().threads(1);
-        let (local, memory) = (Arc::new(LocalStorage::new()), Arc::clone(&storage));
-        let context = Context::with_storages(config, None, local, memory).unwrap();
-        let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10);
-        let schema = schema.attribute("a", Datatype::Int64).build();
+    for (len, times) in PARTS {
+        let (context, storage) = written_in_place(".del", len);
         let array = context.array(URI);
-        array.create(schema.unwrap()).unwrap();
-        write(&context, 0, false);
         let condition = array.open().unwrap().condition("a < 5").unwrap();
         array.delete_cells(&condition, None).unwrap();
         storage.times.store(times, Ordering::SeqCst);
@@ -224,10 +237,56 @@ fn a_delete_that_is_being_written_is_waited_for() {
                 let cells = opened.read(options()).unwrap().read_all().unwrap();
                 assert_eq!(values(&cells), [5, 6, 7, 8, 9]);
             }
-            Err(error) => {
-                assert_eq!(times, usize::MAX, "{error}");
-                assert!(error.to_string().contains("cut off"), "{error}");
-            }
+            Err(error) => is_waited_for(times, Err(error)),
+        }
+    }
+}
+
+/// What is merged is whole: neither a delete nor a file of key-values is copied in part, and both
+/// are waited for.
+#[test]
+fn consolidation_waits_for_what_is_being_written() {
+    for (len, times) in PARTS {
+        let (context, storage) = written_in_place(".del", len);
+        let array = context.array(URI);
+        let condition = array.open().unwrap().condition("a < 5").unwrap();
+        array.delete_cells(&condition, None).unwrap();
+        storage.times.store(times, Ordering::SeqCst);
+        let merged = array.consolidate_commits();
+        storage.times.store(0, Ordering::SeqCst);
+        is_waited_for(times, merged.map(|path| assert!(path.is_some())));
+        array
+            .vacuum(Mode::Commits, VacuumOptions::default())
+            .unwrap();
+        let opened = array.open().unwrap();
+        let cells = opened.read(options()).unwrap().read_all().unwrap();
+        assert_eq!(values(&cells), [5, 6, 7, 8, 9]);
+    }
+
+    for (len, times) in PARTS {
+        let (context, storage) = written_in_place("/__meta/", len);
+        let array = context.array(URI);
+        for value in [1i64, 2] {
+            let value = MetadataValue::new(Datatype::Int64, value.to_le_bytes());
+            let mut writer = array.change_metadata().unwrap();
+            writer.put(format!("key {value:?}"), value).unwrap();
+            writer.commit().unwrap();
+        }
+        storage.times.store(times, Ordering::SeqCst);
+        let merged = array.consolidate_metadata(TimeRange::ALL);
+        storage.times.store(0, Ordering::SeqCst);
+        is_waited_for(times, merged.map(|path| assert!(path.is_some())));
+        assert_eq!(array.open().unwrap().metadata().unwrap().len(), 2);
+    }
+}
+
+/// What was seen in part a number of times is waited for; what stays so is damaged.
+fn is_waited_for(times: usize, result: azulejo::Result<()>) {
+    match result {
+        Ok(()) => assert_ne!(times, usize::MAX),
+        Err(error) => {
+            assert_eq!(times, usize::MAX, "{error}");
+            assert!(error.to_string().contains("cut off"), "{error}");
         }
     }
 }

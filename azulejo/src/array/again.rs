@@ -25,8 +25,10 @@ const ATTEMPTS: usize = 5;
 /// How long a file may be under way.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// Before a file that is under way is looked at once more; each pause is twice the one before.
+/// Before a file that is under way is looked at once more; each pause is twice the one before, half
+/// a second in all: whoever writes it may have to wait for a processor.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const PAUSES: u32 = 8;
 
 /// What an error is about where a fragment names a schema that was not listed.
 pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
@@ -35,17 +37,21 @@ pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
 #[derive(Debug)]
 pub(crate) struct Attempts {
     left: usize,
+    pauses: u32,
 }
 
 impl Attempts {
     /// Before the first.
     pub fn new() -> Self {
-        Self { left: ATTEMPTS - 1 }
+        Self {
+            left: ATTEMPTS - 1,
+            pauses: PAUSES,
+        }
     }
 
     /// The only one.
     pub fn one() -> Self {
-        Self { left: 0 }
+        Self { left: 0, pauses: 0 }
     }
 
     /// Whether there is another one, which is then used up.
@@ -59,13 +65,10 @@ impl Attempts {
     pub fn again<T>(&mut self, result: &Result<T>) -> bool {
         match result {
             Err(error) if is_overtaken(error) => self.another(),
-            Err(error) if is_under_way(error) => {
-                let pause = FIRST_PAUSE * (1 << (ATTEMPTS - 1).saturating_sub(self.left));
-                let again = self.another();
-                if again {
-                    platform::pause(pause);
-                }
-                again
+            Err(error) if self.pauses > 0 && is_under_way(error) => {
+                platform::pause(FIRST_PAUSE * (1 << (PAUSES - self.pauses)));
+                self.pauses -= 1;
+                true
             }
             _ => false,
         }

@@ -2,7 +2,7 @@
 
 use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::Listings;
-use crate::array::{decode_at, is_claim, list, read_objects};
+use crate::array::{Attempts, decode_at, is_claim, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, is_temporary};
@@ -124,7 +124,7 @@ fn tile<T>(
     location: &Location,
     path: &str,
     report: &mut Report,
-    decode: impl FnOnce(&[u8]) -> Result<T, azulejo_format::DecodeError>,
+    decode: impl Fn(&[u8]) -> Result<T, azulejo_format::DecodeError>,
 ) -> Result<Option<T>> {
     let read = || -> Result<T> {
         let bytes = read_objects(context, location, [path])?
@@ -138,7 +138,13 @@ fn tile<T>(
         )?;
         decode_at(location, path, decode(&tile.data))
     };
-    match read() {
+    // A file that libtiledb is writing is not damaged.
+    let mut attempts = Attempts::new();
+    let mut found = read();
+    while attempts.again(&found) {
+        found = read();
+    }
+    match found {
         Ok(value) => Ok(Some(value)),
         Err(
             error @ (Error::Corrupt { .. } | Error::Encryption { .. } | Error::NotFound { .. }),

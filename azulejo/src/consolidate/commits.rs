@@ -1,12 +1,16 @@
 //! Many commit files into one.
 
 use super::ArrayFolder;
-use crate::array::{ArrayHandle, ArrayLock, OpenScope, Snapshot, TimeRange, read_objects};
+use crate::array::{
+    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, generic_tile, read_objects,
+};
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
 use azulejo_format::path::{Suffix, split_suffix, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
+use bytes::Bytes;
 use std::collections::{BTreeMap, HashSet};
 
 impl ArrayHandle {
@@ -60,7 +64,7 @@ impl ArrayHandle {
             .filter(|(name, _)| is_delete(name))
             .map(|(name, path)| (*name, *path))
             .collect();
-        let tiles = read_objects(context, &location, deletes.iter().map(|(_, path)| *path))?;
+        let tiles = read_deletes(context, &location, &deletes)?;
         for (name, path) in new.iter().filter(|(name, _)| !is_delete(name)) {
             consolidated.insert(name, ConsolidatedCommit::Fragment { uri: path });
         }
@@ -85,6 +89,30 @@ impl ArrayHandle {
         lock.confirm(&location)?;
         location.storage.put(&path, file.encode().into())?;
         Ok(Some(path))
+    }
+}
+
+/// The files of deletes as they are, once each of them is whole: libtiledb writes them in place.
+fn read_deletes(
+    context: &Context,
+    location: &Location,
+    deletes: &[(&str, &str)],
+) -> Result<Vec<Bytes>> {
+    let paths = || deletes.iter().map(|(_, path)| *path);
+    let read = || {
+        let tiles = read_objects(context, location, paths())?;
+        for (path, tile) in paths().zip(&tiles) {
+            generic_tile(context, location, path, tile)?;
+        }
+        Ok(tiles)
+    };
+
+    let mut attempts = Attempts::new();
+    loop {
+        let tiles = read();
+        if !attempts.again(&tiles) {
+            return tiles;
+        }
     }
 }
 

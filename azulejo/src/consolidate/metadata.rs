@@ -2,7 +2,7 @@
 
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
 use crate::array::{
-    ArrayHandle, ArrayLock, OpenScope, Snapshot, TimeRange, decode_at, list, read_details,
+    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, decode_at, list, read_details,
 };
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -33,9 +33,9 @@ impl ArrayHandle {
             ..OpenScope::default()
         };
         let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
-        let files = Directory::parse(&list(&location)?).metadata;
         let relative = array.schema().version.has_relative_vacuum_names();
-        consolidate(context, &location, &files, time, relative)
+        let files = || Ok(Directory::parse(&list(&location)?).metadata);
+        consolidate(context, &location, files, time, relative)
     }
 }
 
@@ -55,24 +55,33 @@ impl GroupHandle {
             // Opening tells best what lies there instead.
             context.group(uri).open()?;
         }
-        let entries = location
-            .storage
-            .list(&location.path.join(METADATA_FOLDER))?;
-        let files = DetailFiles::parse(RootFolder::Metadata, &entries);
-        consolidate(context, &location, &files, time, false)
+        let folder = location.path.join(METADATA_FOLDER);
+        let files = || {
+            let entries = location.storage.list(&folder)?;
+            Ok(DetailFiles::parse(RootFolder::Metadata, &entries))
+        };
+        consolidate(context, &location, files, time, false)
     }
 }
 
+/// Writes what counts of the files that `list` finds into one.
 fn consolidate(
     context: &Context,
     location: &Location,
-    files: &DetailFiles,
+    list: impl Fn() -> Result<DetailFiles>,
     time: TimeRange,
     relative: bool,
 ) -> Result<Option<StorePath>> {
     let time = time.resolved();
-    let reading = read_details(context, location, files, time, Waiting::Blocks);
-    let details = block_on(reading)?;
+    let mut attempts = Attempts::new();
+    let (files, details) = loop {
+        let files = list()?;
+        let reading = read_details(context, location, &files, time, Waiting::Blocks);
+        let details = block_on(reading);
+        if !attempts.again(&details) {
+            break (files, details?);
+        }
+    };
     if details.len() < 2 {
         return Ok(None);
     }
