@@ -9,6 +9,7 @@
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
+use azulejo::format::schema::NewArray;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
@@ -18,7 +19,7 @@ use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, TimeRange};
 use bytes::Bytes;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const URI: &str = "mem://array";
 /// Cells of each write.
@@ -199,6 +200,64 @@ impl StorageLayer for UnderWay {
     }
 }
 
+/// Where somebody removes one delete after another: each time that they are read, another one has
+/// just gone.
+#[derive(Debug)]
+struct SlowVacuum {
+    inner: MemoryStorage,
+    removes: AtomicBool,
+}
+
+impl StorageLayer for SlowVacuum {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> azulejo::Result<Vec<Bytes>> {
+        let is_delete = |request: &&ReadRequest| request.path.to_string().ends_with(".del");
+        let first = requests.iter().find(is_delete);
+        if let Some(first) = first.filter(|_| self.removes.load(Ordering::SeqCst)) {
+            self.inner.delete(std::slice::from_ref(&first.path))?;
+        }
+        self.inner.read(requests)
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        PendingRead::ready(StorageLayer::read(self, &requests))
+    }
+}
+
+#[test]
+fn a_vacuum_that_is_slow_is_waited_for() {
+    let storage = Arc::new(SlowVacuum {
+        inner: MemoryStorage::new(),
+        removes: AtomicBool::new(false),
+    });
+    let config = Config::new().threads(1);
+    let (local, memory) = (Arc::new(LocalStorage::new()), Arc::clone(&storage));
+    let context = Context::with_storages(config, None, local, memory).unwrap();
+    let array = context.array(URI);
+    array.create(sparse_schema()).unwrap();
+    write(&context, 0, false);
+    for value in 0..7 {
+        let opened = array.open().unwrap();
+        let condition = opened.condition(&format!("a == {value}")).unwrap();
+        array.delete_cells(&condition, None).unwrap();
+    }
+    array.consolidate_commits().unwrap().unwrap();
+
+    storage.removes.store(true, Ordering::SeqCst);
+    let opened = array.open().unwrap();
+    let cells = opened.read(options()).unwrap().read_all().unwrap();
+    assert_eq!(values(&cells), [7, 8, 9]);
+}
+
+fn sparse_schema() -> NewArray {
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10);
+    let schema = schema.attribute("a", Datatype::Int64);
+    schema.build().unwrap()
+}
+
 /// What is there of a file that is being written, and how often that is seen: nothing, a part of
 /// the header, all but the end; and one that is damaged.
 const PARTS: [(usize, usize); 4] = [(0, 1), (10, 3), (60, 2), (0, usize::MAX)];
@@ -214,9 +273,7 @@ fn written_in_place(which: &'static str, len: usize) -> (Context, Arc<UnderWay>)
     let config = Config::new().threads(1);
     let (local, memory) = (Arc::new(LocalStorage::new()), Arc::clone(&storage));
     let context = Context::with_storages(config, None, local, memory).unwrap();
-    let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10);
-    let schema = schema.attribute("a", Datatype::Int64).build();
-    context.array(URI).create(schema.unwrap()).unwrap();
+    context.array(URI).create(sparse_schema()).unwrap();
     write(&context, 0, false);
     (context, storage)
 }

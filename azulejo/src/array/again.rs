@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often something is begun.
+/// How often something is begun where the same thing is not there.
 const ATTEMPTS: usize = 5;
 
 /// How long a file may be under way.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// Before a file that is under way is looked at once more; each pause is twice the one before, half
-/// a second in all: whoever writes it may have to wait for a processor.
+/// Before what others are writing or removing is looked at once more; each pause is twice the one
+/// before, half a second in all: they may have to wait for a processor.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const PAUSES: u32 = 8;
 
@@ -38,6 +38,8 @@ pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
 pub(crate) struct Attempts {
     left: usize,
     pauses: u32,
+    /// What was not there last.
+    gone: Option<String>,
 }
 
 impl Attempts {
@@ -46,12 +48,17 @@ impl Attempts {
         Self {
             left: ATTEMPTS - 1,
             pauses: PAUSES,
+            gone: None,
         }
     }
 
     /// The only one.
     pub fn one() -> Self {
-        Self { left: 0, pauses: 0 }
+        Self {
+            left: 0,
+            pauses: 0,
+            gone: None,
+        }
     }
 
     /// Whether there is another one, which is then used up.
@@ -64,14 +71,36 @@ impl Attempts {
     /// Whether a listing was overtaken, and there is another attempt to find what is there now.
     pub fn again<T>(&mut self, result: &Result<T>) -> bool {
         match result {
-            Err(error) if is_overtaken(error) => self.another(),
-            Err(error) if self.pauses > 0 && is_under_way(error) => {
-                platform::pause(FIRST_PAUSE * (1 << (PAUSES - self.pauses)));
-                self.pauses -= 1;
-                true
-            }
-            _ => false,
+            Err(error) => self.after(error),
+            Ok(_) => false,
         }
+    }
+
+    /// As [`Self::again`], after an error.
+    fn after(&mut self, error: &Error) -> bool {
+        if is_under_way(error) {
+            return self.pause();
+        }
+        if !is_overtaken(error) {
+            return false;
+        }
+
+        // Where each time something else is gone, somebody is removing one file after another.
+        let gone = error.to_string();
+        match self.gone.replace(gone.clone()) {
+            Some(before) if before != gone => self.pause(),
+            _ => self.another(),
+        }
+    }
+
+    /// Waits before another attempt, if there may be one.
+    fn pause(&mut self) -> bool {
+        let is_left = self.pauses > 0;
+        if is_left {
+            platform::pause(FIRST_PAUSE * (1 << (PAUSES - self.pauses)));
+            self.pauses -= 1;
+        }
+        is_left
     }
 }
 
@@ -126,7 +155,7 @@ impl Reopening {
     /// Whether something was gone, and the array could be opened again as it is now, with the
     /// schema that it had. Not for an array of another time, or of chosen fragments.
     pub async fn again(&mut self, error: &Error, waiting: Waiting) -> bool {
-        if !is_overtaken(error) || !self.attempts.another() {
+        if !self.attempts.after(error) {
             return false;
         }
         match self.first.reopened(waiting).await {
