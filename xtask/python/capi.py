@@ -264,7 +264,7 @@ def condition(c, tree):
     return c.new("tiledb_query_condition_combine", condition(c, tree[1]), condition(c, tree[2]), C.c_int(0 if kind == "and" else 1))
 
 
-def read(c, uri, fields, layout, ranges, tree=None, t=None):
+def read(c, uri, fields, layout, ranges, tree=None, t=None, capacity=None):
     """-> {name: (data bytes, offsets bytes, validity bytes)} and the number of cells; offsets: one a cell
 
     ranges: for each dimension (or label: its name and the ranges of its values) whether they are var-length, and the ranges
@@ -272,7 +272,7 @@ def read(c, uri, fields, layout, ranges, tree=None, t=None):
     a = open_array(c, uri, READ, t)
     out = {f.name: [bytearray(), bytearray(), bytearray()] for f in fields}
     # Room for the result of one step: where it takes several, the reference keeps the order within each.
-    total, capacity = 0, 1 << (20 if any(getattr(f, "long", False) for f in fields) else 16)
+    total, capacity = 0, capacity or 1 << (20 if any(getattr(f, "long", False) for f in fields) else 16)
     q = c.new("tiledb_query_alloc", a, C.c_int(READ))
     try:
         c("tiledb_query_set_layout", q, C.c_int(layout))
@@ -324,6 +324,8 @@ def read(c, uri, fields, layout, ranges, tree=None, t=None):
                 return {k: tuple(map(bytes, v)) for k, v in out.items()}, total
             if status != 3:
                 raise Refused("query status %d" % status)
+            if layout in (ROW, COL) and capacity < 1 << 23:
+                return read(c, uri, fields, layout, ranges, tree, t, capacity * 4)
             if got == 0:
                 capacity *= 4
                 if capacity > 1 << 26:

@@ -410,6 +410,11 @@ class Generated:
         plain = [f for f in [a for a in self.attrs if not hasattr(a, "added")] + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, CHAR, *WIDE) and not hasattr(f, "pixels")) or (f.var and f.datatype in (ASCII, UTF8))]
         return plain
 
+    def taken_for_sorted(self, d):
+        """strings that the reference takes for sorted in a tile, though tiles of other dimensions come before them: a documented difference"""
+        first = {ROW: self.dims[0], COL: self.dims[-1]}.get(self.cell_order)
+        return d.var and d is first and any(other.extent for other in self.dims)
+
     def query(self, number):
         R = self.R
         fields = R.sample(self.attrs, R.randint(1, len(self.attrs)))
@@ -432,6 +437,8 @@ class Generated:
                     else:
                         x, y = (d.lo, d.hi) if R.random() < 0.4 else sorted(R.randint(d.lo, d.hi) for _ in range(2))
                         mine.append((pack(d.datatype, x), pack(d.datatype, y)))
+            if self.taken_for_sorted(d):
+                mine = []
             if len(mine) > 1:
                 # Overlapping ranges are a documented difference of sparse arrays, and corrupt the memory of the
                 # reference in dense ones: keep those that are disjoint.

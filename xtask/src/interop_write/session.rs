@@ -35,6 +35,9 @@ pub struct Session {
     pub original: Vec<String>,
     /// Whether any cells are of our writing.
     pub ours: bool,
+    /// Attributes that deletes look at: once one is dropped, the reference cannot read the array any
+    /// more, a documented difference.
+    pub deleted_by: Vec<String>,
 }
 
 fn context(key: Option<&str>) -> Result<Context, String> {
@@ -78,6 +81,7 @@ impl Session {
             log: Vec::new(),
             original,
             ours: false,
+            deleted_by: Vec::new(),
         })
     }
 
@@ -137,6 +141,7 @@ impl Session {
                 log,
                 original,
                 ours: true,
+                deleted_by: Vec::new(),
             });
         }
         Err("no fixture that can be appended to".into())

@@ -23,6 +23,8 @@ impl Session {
                 };
                 let time = self.tick();
                 self.log.push(format!("{who} delete {tree} at {time}"));
+                let fields = condition.fields().into_iter();
+                self.deleted_by.extend(fields.map(|f| f.name.clone()));
                 if theirs {
                     let mut command = self.command("delete");
                     command["tree"] = tree;
@@ -115,7 +117,9 @@ impl Session {
 
     fn evolve(&mut self, peer: Option<&mut Peer>, who: &str) -> Outcome {
         let time = self.tick();
-        let drop = self.schema.attributes.len() > 1 && self.rng.chance(40);
+        let first = self.schema.attributes.first();
+        let is_needed = first.is_some_and(|first| self.deleted_by.contains(&first.name));
+        let drop = self.schema.attributes.len() > 1 && self.rng.chance(40) && !is_needed;
         let mut evolution = SchemaEvolution::default();
         let mut command = self.command("evolve");
         command["t"] = time.into();
