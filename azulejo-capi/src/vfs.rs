@@ -8,6 +8,7 @@ use crate::error::{Failure, Result};
 use crate::strings::{lock, to_c};
 use azulejo::Error;
 use azulejo::context::Location;
+use azulejo::format::path::LOCK_FILE;
 use azulejo::storage::{Entry, ReadInto, ReadRange, ReadRequest, Upload, Uri};
 use std::ffi::{CString, c_char};
 use std::sync::Mutex;
@@ -185,8 +186,16 @@ impl Drop for FileHandle {
 }
 
 /// Copies a file, over another if there is one: that one stays until all of the new one is there.
+///
+/// TileDB-Py up to 0.34 copies the lock file of an array with its fragments, though arrays have none
+/// since format version 12: that is nothing to copy.
 fn copy_file(from: &Location, to: &Location) -> Result<()> {
     refuse_folder(to)?;
+    if from.path.name() == LOCK_FILE
+        && matches!(from.storage.size(&from.path), Err(Error::NotFound { .. }))
+    {
+        return Ok(());
+    }
     match azulejo::object::copy_file(from, to, None) {
         Err(Error::AlreadyExists { .. }) => {
             static COPIES: AtomicU64 = AtomicU64::new(0);

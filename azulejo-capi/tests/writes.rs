@@ -708,6 +708,15 @@ fn files_are_copied_moved_and_added_to() {
         assert!(holds("a") && holds("b") && holds("c"));
         fails!(tiledb_vfs_copy_file, ctx, vfs, &uri("missing"), &uri("b"));
         fails!(tiledb_vfs_move_file, ctx, vfs, &uri("missing"), &uri("b"));
+        // What TileDB-Py up to 0.34 copies of arrays that have none.
+        ok!(
+            tiledb_vfs_copy_file,
+            ctx,
+            vfs,
+            &uri("__lock.tdb"),
+            &uri("d")
+        );
+        assert!(!path("d").exists());
         // A file never takes the place of a folder.
         let parent = CString::new(folder.path().to_str().unwrap()).unwrap();
         fails!(tiledb_vfs_copy_file, ctx, vfs, &uri("a"), &parent);

@@ -7,8 +7,44 @@ use crate::{Outcome, reference, wheel};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Releases, the least number of their tests that pass on their own library and on ours.
-const RELEASES: [(&str, usize); 2] = [("0.36.1", 1092), ("0.35.2", 1072)];
+/// A release, and the least number of its tests that pass on its own library and on ours.
+struct Release {
+    version: &'static str,
+    least: usize,
+    /// Tests of what libtiledb has given up since, or that cannot run here.
+    except: &'static [&'static str],
+}
+
+const RELEASES: [Release; 4] = [
+    Release {
+        version: "0.36.1",
+        least: 1092,
+        except: &[],
+    },
+    Release {
+        version: "0.35.2",
+        least: 1072,
+        except: &[],
+    },
+    Release {
+        version: "0.34.2",
+        least: 1042,
+        except: &[],
+    },
+    // HDFS, errors where there is no file or folder to remove; and a fixture that this pytest does
+    // not find.
+    Release {
+        version: "0.33.6",
+        least: 1017,
+        except: &[
+            "test_multi_index-hp.py::TestMultiIndexPropertySparse",
+            "test_libtiledb.py::TestAsBuilt::test_as_built",
+            "test_vfs.py::TestVFS::test_dir",
+            "test_vfs.py::TestVFS::test_file",
+            "test_vfs.py::TestVFS::test_move",
+        ],
+    },
+];
 
 /// What the suites use besides; they are not ready for pandas 3.
 const PACKAGES: [&str; 9] = [
@@ -33,6 +69,7 @@ filterwarnings =
     default::pytest.PytestWarning
     default::DeprecationWarning:distributed
     ignore:Passing a BlockManager to DataFrame is deprecated:DeprecationWarning
+    ignore:`tiledb.cc` is deprecated:UserWarning
 ";
 
 /// Fails unless `tiledb` runs on our engine.
@@ -62,11 +99,12 @@ pub fn run(root: &Path, options: &[&str]) -> Outcome {
         Some(file) => std::path::absolute(file).map_err(|e| format!("{file}: {e}"))?,
         None => wheel::build(root, &wheel::tools(root)?, debug)?,
     };
-    let chosen = |version: &str| only.is_none_or(|only| only == version);
-    for (version, least) in RELEASES.iter().filter(|(version, _)| chosen(version)) {
+    let chosen = |release: &&Release| only.is_none_or(|only| only == release.version);
+    for release in RELEASES.iter().filter(chosen) {
+        let Release { version, least, .. } = release;
         let python = environment(root, version, &built)?;
         let part = rest.contains(&"-k");
-        let passed = suite(root, version, &python, &rest)?;
+        let passed = suite(root, release, &python, &rest)?;
         println!("tiledb {version}, untouched, on azulejo_db: {passed} tests passed");
         if !part && passed < *least {
             return Err(format!("fewer than {least} tests passed"));
@@ -86,7 +124,8 @@ fn environment(root: &Path, version: &str, built: &Path) -> Result<PathBuf, Stri
 }
 
 /// Runs a suite and returns how many of its tests passed; an error if one failed.
-fn suite(root: &Path, version: &str, python: &Path, rest: &[&str]) -> Result<usize, String> {
+fn suite(root: &Path, release: &Release, python: &Path, rest: &[&str]) -> Result<usize, String> {
+    let version = release.version;
     let work = root.join(format!("target/as-tiledb-{version}/suite"));
     let _ = std::fs::remove_dir_all(&work);
     std::fs::create_dir_all(work.join("home")).map_err(|e| format!("{}: {e}", work.display()))?;
@@ -120,6 +159,12 @@ fn suite(root: &Path, version: &str, python: &Path, rest: &[&str]) -> Result<usi
         .arg(format!("--junitxml={}", report.display()))
         .arg(format!("--ignore={}", tests.join("perf").display()))
         .arg(&tests)
+        .args(
+            release
+                .except
+                .iter()
+                .map(|test| format!("--deselect=tiledb/tests/{test}")),
+        )
         .args(rest);
     reference::run(&mut pytest)?;
     let text =
