@@ -91,8 +91,8 @@ impl ObjectStorage {
         }
     }
 
-    /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of
-    /// an object store.
+    /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme but
+    /// that of files.
     #[must_use]
     pub fn in_memory() -> Self {
         let stats = IoStats::new();

@@ -8,7 +8,7 @@ use crate::support::contexts::of_one_thread as context;
 use crate::support::random::Random;
 use crate::support::scheduled::{Locks, Scheduled};
 use crate::support::turns::Turns;
-use crate::{Before, Matrix, Outcome, arrays, in_order};
+use crate::{Before, Matrix, Outcome, arrays, in_order, with_claims};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
 
 /// So many schedules, or as many as fit in so many seconds: `AZULEJO_SECONDS`; from the seed
 /// `AZULEJO_SEED` on.
-fn play_all(matrix: &Matrix<'_>, usual: u64) {
+pub fn play_all(matrix: &Matrix<'_>, usual: u64) {
     let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     let seconds = number("AZULEJO_SECONDS").map(Duration::from_secs);
     let first = number("AZULEJO_SEED").unwrap_or(1);
@@ -140,13 +140,6 @@ fn play_all(matrix: &Matrix<'_>, usual: u64) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The operations that are whole at once everywhere: see `where_folders_have_no_locks`.
-fn without_whole_arrays(mut matrix: Matrix<'_>) -> Matrix<'_> {
-    let whole = ["move", "delete array"];
-    matrix.operations.retain(|(name, _)| !whole.contains(name));
-    matrix
-}
-
 #[test]
 fn any_schedule_of_a_plain_array() {
     play_all(&arrays(Before::Plain, false), 300);
@@ -169,8 +162,5 @@ fn any_schedule_of_a_dense_array() {
 
 #[test]
 fn any_schedule_with_claims() {
-    let mut matrix = without_whole_arrays(arrays(Before::Plain, true));
-    matrix.name.push_str(", claims");
-    matrix.claims = true;
-    play_all(&matrix, 300);
+    play_all(&with_claims(arrays(Before::Plain, true)), 300);
 }

@@ -223,12 +223,17 @@ pub(super) fn ended() -> Error {
     Error::Internal("an operation on an object store ended without a result".into())
 }
 
-/// The object's name in its bucket.
+/// The object's name in its bucket: of a path without one, such as those of schemes that a program
+/// has given a storage, all of it.
 pub(super) fn key_of(path: &StorePath) -> Result<Path> {
-    let Some((_, _, key)) = path.object_parts() else {
-        return Err(Error::Unsupported(format!(
-            "{path}: no path of an object store"
-        )));
+    let key = match path.object_parts() {
+        Some((_, _, key)) => key,
+        None if path.scheme() != "file" => path.as_str(),
+        None => {
+            return Err(Error::Unsupported(format!(
+                "{path}: no path of an object store"
+            )));
+        }
     };
     let unnamed = |why: &dyn fmt::Display| {
         Error::InvalidArgument(format!("{path}: no name for an object: {why}"))

@@ -1,0 +1,46 @@
+//! The same behind the code for object stores: no folders, no renames, conditional puts.
+
+use crate::schedules::play_all;
+use crate::{Before, Ground, Matrix, arrays, check_pairs, copy_to, every, groups, with_claims};
+use azulejo::storage::{MemoryStorage, ObjectStorage, Storage};
+use std::sync::Arc;
+
+fn objects(base: &MemoryStorage) -> Ground {
+    let bucket: Arc<dyn Storage> = Arc::new(ObjectStorage::in_memory());
+    copy_to(base, &*bucket);
+    Box::new(move || Arc::clone(&bucket))
+}
+
+fn in_a_bucket(matrix: Matrix<'_>) -> Matrix<'_> {
+    let mut matrix = with_claims(matrix);
+    matrix.name.push_str(", bucket");
+    matrix.place = objects;
+    matrix
+}
+
+#[test]
+fn pairs_on_an_array() {
+    for (before, duplicates) in [
+        (Before::Plain, false),
+        (Before::Plain, true),
+        (Before::Merged, false),
+        (Before::OneCommit, false),
+        (Before::Dense, false),
+    ] {
+        let mut matrix = in_a_bucket(arrays(before, duplicates));
+        matrix.every = every(61);
+        check_pairs(&matrix);
+    }
+}
+
+#[test]
+fn pairs_on_a_group() {
+    let mut matrix = in_a_bucket(groups());
+    matrix.every = every(9);
+    check_pairs(&matrix);
+}
+
+#[test]
+fn any_schedule() {
+    play_all(&in_a_bucket(arrays(Before::Plain, true)), 50);
+}
