@@ -90,7 +90,8 @@ impl NewArrayOfRows {
         }
         let mut options = HashMap::new();
         for (key, value) in copy.options {
-            options.insert(key, text_of(&value)?);
+            let value = text_of(&key, &value)?;
+            options.insert(key, value);
         }
         Ok(Self {
             rows: Statement::Statement(Box::new(rows)),
@@ -108,12 +109,13 @@ impl NewArrayOfRows {
                     "{option}: write NAME = 'VALUE'"
                 )));
             };
+            // What stands there may be a key.
             let SqlExpr::Value(value) = value else {
                 return Err(DataFusionError::Plan(format!(
-                    "{option}: write NAME = 'VALUE'"
+                    "{key}: write NAME = 'VALUE'"
                 )));
             };
-            options.insert(key.value.clone(), text_of(&value.value)?);
+            options.insert(key.value.clone(), text_of(&key.value, &value.value)?);
         }
         let mut options = Options::new(&options);
         let uri = options.take("location").unwrap_or_default();
@@ -145,7 +147,8 @@ impl NewArrayOfRows {
         let context = context.ok_or_else(|| {
             DataFusionError::Plan("this session does not know arrays: azulejo_sql::session".into())
         })?;
-        let place = context.array(&self.uri);
+        let mut options = self.options;
+        let place = options.context(&context)?.array(&self.uri);
         let reference = match &self.table {
             Some(table) => {
                 let reference = reference_of(&table.name)?;
@@ -163,7 +166,6 @@ impl NewArrayOfRows {
         };
         let rows = session.state().statement_to_plan(self.rows).await?;
         let columns = Arc::clone(rows.schema().inner());
-        let mut options = self.options;
         let key = options.dimensions(&columns)?;
         let new = options.schema(&columns, &key)?;
         options.finish()?;
@@ -250,14 +252,14 @@ fn has_location(create: &CreateTable) -> bool {
 }
 
 /// The text of a literal.
-fn text_of(value: &Value) -> Result<String> {
+fn text_of(key: &str, value: &Value) -> Result<String> {
     Ok(match value {
         Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text.clone(),
         Value::Number(number, _) => number.clone(),
         Value::Boolean(truth) => truth.to_string(),
-        other => {
+        _ => {
             return Err(DataFusionError::Plan(format!(
-                "{other} is no value of an option"
+                "{key}: what stands there is no value of an option"
             )));
         }
     })

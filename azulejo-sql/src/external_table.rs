@@ -46,7 +46,7 @@ impl TableProviderFactory for ArrayTableFactory {
         refuse_clauses(command)?;
         let mut options = Options::new(&command.options);
         let table = options.table()?;
-        let place = self.context.array(uri);
+        let place = options.context(&self.context)?.array(uri);
         let columns = command.schema.as_arrow();
         let new = match columns.fields().is_empty() {
             true => None,

@@ -44,6 +44,7 @@
 //! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
 //! | `target` | arrays that these name by their URIs |
+//! | `table_key` | keys of single tables |
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
 //! | `distributed` | queries over many machines |
 //! | `flight_sql` | tables for other programs, over Arrow Flight SQL |
@@ -77,6 +78,7 @@ mod selection;
 mod session;
 mod statistics;
 mod table;
+mod table_key;
 mod target;
 mod time_travel;
 mod write;

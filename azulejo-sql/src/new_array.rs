@@ -2,6 +2,8 @@
 
 use crate::error::{Result, external};
 use crate::table::TableOptions;
+use crate::table_key::{self, TableKey};
+use azulejo::Context;
 use azulejo::array::NewArray;
 use azulejo::arrow::ArrowFields;
 use azulejo::format::datatype::dispatch;
@@ -53,6 +55,17 @@ impl Options {
             table = table.unwritten();
         }
         Ok(table)
+    }
+
+    /// The context that opens the array: a session's, or one with a key of the array's own.
+    pub fn context(&mut self, session: &Context) -> Result<Context> {
+        let mut key = TableKey::default();
+        for name in table_key::NAMES {
+            if let Some(value) = self.take(name) {
+                key.set(name, &value)?;
+            }
+        }
+        Ok(key.context(session))
     }
 
     /// The columns that `dimensions` names, by their indices.
@@ -164,7 +177,7 @@ impl Options {
         match self.0.keys().next() {
             None => Ok(()),
             Some(key) => Err(DataFusionError::Plan(format!(
-                "there is no option {key:?}: there are at, unwritten, dense, duplicates, capacity, dimensions, filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
+                "there is no option {key:?}: there are at, unwritten, key, key_file, dense, duplicates, capacity, dimensions, filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
             ))),
         }
     }

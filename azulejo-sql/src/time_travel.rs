@@ -7,6 +7,7 @@
 use crate::error::{Result, external};
 use crate::metadata_tables;
 use crate::table::{ArrayTable, TableOptions};
+use crate::table_key::{self, TableKey};
 use azulejo::Context;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::catalog::TableProvider;
@@ -192,6 +193,18 @@ fn constant(expr: &SqlExpr, planner: &mut dyn RelationPlannerContext) -> Result<
     }
 }
 
+/// Text in quotes, which no message repeats: planning would, where it is something else.
+fn secret<'a>(name: &str, expr: &'a SqlExpr) -> Result<&'a str> {
+    let text = match expr {
+        SqlExpr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    };
+    text.ok_or_else(|| DataFusionError::Plan(format!("{name}: write it in single quotes")))
+}
+
 /// Milliseconds since 1970: of a time, of text that is one, or of a whole number as it is.
 pub fn moment(value: &ScalarValue) -> Result<u64> {
     let value = match value.data_type().is_integer() {
@@ -216,12 +229,13 @@ struct Call {
     uri: String,
     at: Option<u64>,
     unwritten: bool,
+    key: TableKey,
 }
 
 impl Call {
     fn of(args: &TableFunctionArgs, planner: &mut dyn RelationPlannerContext) -> Result<Self> {
         let mut uri = None;
-        let (mut at, mut unwritten) = (None, false);
+        let (mut at, mut unwritten, mut key) = (None, false, TableKey::default());
         for arg in &args.args {
             match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if uri.is_none() => {
@@ -237,26 +251,39 @@ impl Call {
                         | FunctionArgOperator::Equals
                         | FunctionArgOperator::Colon,
                 } => {
+                    let name = name.value.to_ascii_lowercase();
+                    if table_key::NAMES.contains(&name.as_str()) {
+                        key.set(&name, secret(&name, expr)?)?;
+                        continue;
+                    }
                     let value = constant(expr, planner)?;
-                    match name.value.to_ascii_lowercase().as_str() {
+                    match name.as_str() {
                         "at" => at = Some(moment(&value)?),
                         "unwritten" => unwritten = value == ScalarValue::Boolean(Some(true)),
                         other => {
                             return Err(DataFusionError::Plan(format!(
-                                "there is no argument {other:?}: there are at and unwritten"
+                                "there is no argument {other:?}: there are at, unwritten, key and key_file"
                             )));
                         }
                     }
                 }
-                arg => {
-                    return Err(DataFusionError::Plan(format!("{arg} is no argument here")));
+                // What stands there may be a key.
+                _ => {
+                    return Err(DataFusionError::Plan(
+                        "arguments are a URI, then NAME => VALUE".into(),
+                    ));
                 }
             }
         }
         let uri = uri.ok_or_else(|| {
             DataFusionError::Plan("the first argument must be the URI of an array".into())
         })?;
-        Ok(Self { uri, at, unwritten })
+        Ok(Self {
+            uri,
+            at,
+            unwritten,
+            key,
+        })
     }
 
     fn table(
@@ -275,6 +302,7 @@ impl Call {
             time: time.map(azulejo::TimeRange::until),
             unwritten: self.unwritten,
         };
+        let context = self.key.clone().context(context);
         let table = ArrayTable::open(context.array(&self.uri), options)?;
         match function {
             "azulejo" => Ok(Arc::new(table)),

@@ -38,6 +38,17 @@ impl ArrayCodec {
             context: context.clone(),
         }
     }
+
+    /// That an array is opened with the session's key: no other is known to who decodes the scan.
+    fn has_key_of(&self, scan: &ArrayScan) -> Result<()> {
+        match scan.array().context().key() == self.context.key() {
+            true => Ok(()),
+            false => Err(DataFusionError::Plan(format!(
+                "{}: a table with a key of its own is read on one machine only, as keys are never sent to workers",
+                scan.array().uri()
+            ))),
+        }
+    }
 }
 
 impl PhysicalExtensionCodec for ArrayCodec {
@@ -81,12 +92,14 @@ impl PhysicalExtensionCodec for ArrayCodec {
         let scan = source.and_then(|source| source.downcast_ref::<ArrayScan>());
         let sent = source.and_then(|source| source.downcast_ref::<SentScan>());
         if let Some(scan) = scan {
+            self.has_key_of(scan)?;
             w.u8(SCAN);
             ScanParts::of(scan).write(&mut w)?;
         } else if let Some(sent) = sent {
             w.u8(SCAN);
             sent.parts().write(&mut w)?;
         } else if let Some(aggregate) = node.downcast_ref::<ArrayAggregateExec>() {
+            self.has_key_of(aggregate.scan())?;
             w.u8(AGGREGATE);
             ScanParts::of(aggregate.scan()).write(&mut w)?;
             wire::write_wanted(&mut w, aggregate.wanted());

@@ -7,6 +7,7 @@ mod documentation;
 #[cfg(feature = "flight-sql")]
 mod flight_sql;
 mod io_plan;
+mod keys;
 mod mytile;
 /// The packed fixtures of the engine's tests.
 #[path = "../../../azulejo/tests/support/pack.rs"]
