@@ -131,6 +131,21 @@ impl Progress {
             .set_message(format!("{what} {} rows", size::count(rows)));
     }
 
+    /// Says `text`, which is made only where somebody sees it.
+    pub fn say(&self, text: impl Fn() -> String) {
+        if let Some(lines) = &self.lines {
+            lines.say(&text);
+        }
+        if !self.bar.is_hidden() {
+            self.bar.set_message(text());
+        }
+    }
+
+    /// Does what writes to a terminal itself: the line is not there meanwhile.
+    pub fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.bar.suspend(work)
+    }
+
     /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

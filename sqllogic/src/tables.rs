@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// The dimension that numbers the rows, and that nobody sees.
-const ROW: &str = "__row";
+pub const ROW: &str = "__row";
 
 /// How often a table that is an array was looked up, by any query.
 pub static LOOKED_UP: AtomicU64 = AtomicU64::new(0);
@@ -73,7 +73,7 @@ impl SchemaProvider for ArraysForTables {
             return self.inner.register_table(name, table);
         };
         let uri = format!("mem://{}", self.made.fetch_add(1, Ordering::Relaxed));
-        let table: Arc<dyn TableProvider> = match Rows::of(memory, &self.context, &uri) {
+        let table: Arc<dyn TableProvider> = match Rows::of(&table, memory, &self.context, &uri) {
             Ok(rows) => {
                 MADE.fetch_add(1, Ordering::Relaxed);
                 Arc::new(rows)
@@ -97,10 +97,12 @@ impl SchemaProvider for ArraysForTables {
 
 /// An array whose cells are the rows of a table: one dimension numbers them.
 #[derive(Debug)]
-struct Rows {
-    array: ArrayTable,
+pub struct Rows {
+    array: Arc<ArrayTable>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// The table that was asked for, which knows what columns are where nothing is said.
+    declared: Arc<dyn TableProvider>,
     next: Arc<AtomicI64>,
 }
 
@@ -109,7 +111,17 @@ fn external(error: azulejo::Error) -> DataFusionError {
 }
 
 impl Rows {
-    fn of(memory: &MemTable, context: &Context, uri: &str) -> Result<Self> {
+    /// The array, with the dimension that is not shown.
+    pub fn array(&self) -> Arc<ArrayTable> {
+        Arc::clone(&self.array)
+    }
+
+    fn of(
+        table: &Arc<dyn TableProvider>,
+        memory: &MemTable,
+        context: &Context,
+        uri: &str,
+    ) -> Result<Self> {
         let declared = memory.schema();
         let place = context.array(uri);
         // Tiles of few cells: there is something to leave out.
@@ -121,7 +133,7 @@ impl Rows {
             .build()
             .map_err(|error| DataFusionError::NotImplemented(error.to_string()))?;
         place.create(new).map_err(external)?;
-        let array = ArrayTable::open(place, TableOptions::new())?;
+        let array = Arc::new(ArrayTable::open(place, TableOptions::new())?);
         let all = array.schema();
         let shown: Vec<usize> = (1..all.fields().len()).collect();
         let schema = Arc::new(all.project(&shown)?);
@@ -137,6 +149,7 @@ impl Rows {
             array,
             schema,
             constraints: memory.constraints().cloned().unwrap_or_default(),
+            declared: Arc::clone(table),
             next: Arc::default(),
         };
         let mut batches = Vec::new();
@@ -171,6 +184,10 @@ impl TableProvider for Rows {
 
     fn table_type(&self) -> TableType {
         TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.declared.get_column_default(column)
     }
 
     fn supports_filters_pushdown(

@@ -1,7 +1,9 @@
 //! `azulejo sql`: queries over arrays, groups, folders and files.
 
+mod completion;
 #[cfg(feature = "flight-sql")]
 pub mod flight;
+mod progress;
 mod rows;
 mod shell;
 #[cfg(feature = "distributed")]
@@ -17,9 +19,11 @@ use datafusion::common::TableReference;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use progress::QueryProgress;
 use rows::Rows;
 use std::io::Read;
 use std::pin::pin;
@@ -132,10 +136,15 @@ impl Queries {
             .await
             .map_err(error_of)?;
         let mut rows = Rows::new(self.format, frame.schema().inner())?;
-        let mut batches = frame.execute_stream().await.map_err(error_of)?;
-        while let Some(batch) = batches.next().await {
-            rows.write(session, &batch.map_err(error_of)?)?;
+        let tasks = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(error_of)?;
+        let progress = QueryProgress::new(session, &plan);
+        let mut batches = execute_stream(plan, tasks).map_err(error_of)?;
+        while let Some(batch) = progress.during(batches.next()).await {
+            let batch = batch.map_err(error_of)?;
+            progress.aside(|| rows.write(session, &batch))?;
         }
+        drop(progress);
         rows.finish(session)
     }
 }

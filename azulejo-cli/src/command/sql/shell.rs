@@ -1,11 +1,14 @@
 //! The shell: statements line by line, with a history, and a few commands of its own.
 
 use super::Queries;
+use super::completion::Completion;
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::session::Session;
-use rustyline::DefaultEditor;
+use rustyline::config::CompletionType;
 use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -13,6 +16,8 @@ const HELP: &str = "\\d          tables
 \\d TABLE    the columns of a table
 \\q          leave (or Ctrl-D)
 Ctrl-C      ends the statement under way
+Tab         completes keywords, functions, tables, and columns of tables that the
+            statement names
 Statements end with a semicolon and may go over several lines.
 An array's URI in quotes is a table: SELECT * FROM 'my_array' LIMIT 3;
 ";
@@ -27,7 +32,10 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         }
         return queries.run(session, &text);
     }
-    let mut editor = DefaultEditor::new().map_err(|error| unreadable(&error))?;
+    let listing = Config::builder().completion_type(CompletionType::List);
+    let editor = Editor::<Completion<'_>, FileHistory>::with_config(listing.build());
+    let mut editor = editor.map_err(|error| unreadable(&error))?;
+    editor.set_helper(Some(Completion::new(queries)));
     let history = history_file();
     if let Some(file) = &history {
         // There is none before the first time.
@@ -42,6 +50,9 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         } else {
             "      -> "
         };
+        if let Some(completion) = editor.helper() {
+            completion.set_before(&statement);
+        }
         let line = match editor.readline(prompt) {
             Ok(line) => line,
             // Ctrl-C gives up what was typed so far.
@@ -70,7 +81,9 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
             continue;
         }
         let text = std::mem::take(&mut statement);
-        let _ = editor.add_history_entry(text.trim());
+        if !names_key(&text) {
+            let _ = editor.add_history_entry(text.trim());
+        }
         interrupt::forget();
         if let Err(error) = queries.run(session, &text) {
             complain(&error);
@@ -100,6 +113,20 @@ fn command(session: &mut Session, queries: &Queries, line: &str) -> Result<bool>
     Ok(true)
 }
 
+/// Whether a statement may have an encryption key in it, which is kept nowhere.
+fn names_key(statement: &str) -> bool {
+    let lower = statement.to_ascii_lowercase();
+    let mut words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let mut before = "";
+    words.any(|word| {
+        let is_key = word == "key" && before != "primary";
+        if !word.is_empty() {
+            before = word;
+        }
+        is_key
+    })
+}
+
 fn complain(error: &CliError) {
     anstream::eprintln!("{error}");
 }
@@ -112,4 +139,20 @@ fn unreadable(error: &ReadlineError) -> CliError {
 fn history_file() -> Option<PathBuf> {
     let home = std::env::var_os(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
     Some(PathBuf::from(home).join(".azulejo_sql_history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_with_keys_are_not_kept() {
+        assert!(names_key("SELECT * FROM azulejo('a', KEY => 'x');"));
+        assert!(names_key(
+            "CREATE .. PRIMARY KEY (id)) .. OPTIONS ('key' 'x');"
+        ));
+        assert!(!names_key(
+            "CREATE .. (monkey INT, PRIMARY  KEY (id)) OPTIONS ('key_file' 'x');"
+        ));
+    }
 }
