@@ -99,7 +99,7 @@ impl Session {
 /// A key file holds 32 bytes, or 64 hexadecimal digits; one line end may follow either.
 fn read_key(file: &Path) -> Result<EncryptionKey> {
     let bytes = std::fs::read(file).map_err(|e| CliError::io("read", file, e))?;
-    parse_key(&bytes).ok_or_else(|| {
+    EncryptionKey::from_written(&bytes).ok_or_else(|| {
         CliError::usage(format!(
             "{}: a key file holds 32 bytes or 64 hexadecimal digits",
             file.display()
@@ -113,7 +113,7 @@ fn key_of_environment(name: &str) -> Result<EncryptionKey> {
             "--key-env: there is no environment variable {name}"
         ))
     })?;
-    parse_key(value.as_encoded_bytes()).ok_or_else(|| {
+    EncryptionKey::from_written(value.as_encoded_bytes()).ok_or_else(|| {
         CliError::usage(format!(
             "--key-env {name}: a key is 32 bytes or 64 hexadecimal digits"
         ))
@@ -139,46 +139,9 @@ fn key_of_command(line: &str) -> Result<EncryptionKey> {
             output.status
         )));
     }
-    parse_key(&output.stdout).ok_or_else(|| {
+    EncryptionKey::from_written(&output.stdout).ok_or_else(|| {
         CliError::usage(format!(
             "--key-command: {line:?} did not print a key: 32 bytes or 64 hexadecimal digits"
         ))
     })
-}
-
-fn parse_key(bytes: &[u8]) -> Option<EncryptionKey> {
-    if let Ok(key) = EncryptionKey::from_slice(bytes) {
-        return Some(key);
-    }
-    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if let Ok(key) = EncryptionKey::from_slice(line) {
-        return Some(key);
-    }
-    let digits = str::from_utf8(line)
-        .ok()
-        .filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
-    EncryptionKey::from_slice(&azulejo::json::unhex(digits)?).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_bytes_or_digits() {
-        let key = EncryptionKey::new(*b"0123456789abcdeF0123456789abcdeF");
-        assert!(parse_key(b"0123456789abcdeF0123456789abcdeF").unwrap() == key);
-        assert!(parse_key(b"0123456789abcdeF0123456789abcdeF\n").unwrap() == key);
-        assert!(
-            parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n")
-                .unwrap()
-                == key
-        );
-        // 32 bytes that end in a line end are a key as they are.
-        assert!(parse_key(b"0123456789abcdeF0123456789abcde\n").is_some());
-        for bytes in [&b""[..], b"short", &[b'z'; 64], &[b'0'; 33]] {
-            assert!(parse_key(bytes).is_none());
-        }
-    }
 }

@@ -27,8 +27,8 @@ impl TableKey {
     /// What is no key, files that cannot be read, and a second key.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let key = match name {
-            "key" => key_of(value.as_bytes()),
-            _ => key_of(&bytes_of(value)?),
+            "key" => EncryptionKey::from_written(value.as_bytes()),
+            _ => EncryptionKey::from_written(&bytes_of(value)?),
         };
         let key = key.ok_or_else(|| {
             DataFusionError::Plan(format!(
@@ -49,20 +49,6 @@ impl TableKey {
             Some(key) => session.derive(session.config().clone(), Some(key)),
         }
     }
-}
-
-fn key_of(bytes: &[u8]) -> Option<EncryptionKey> {
-    if let Ok(key) = EncryptionKey::from_slice(bytes) {
-        return Some(key);
-    }
-    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if let Ok(key) = EncryptionKey::from_slice(line) {
-        return Some(key);
-    }
-    let digits = str::from_utf8(line).ok()?;
-    let digits = Some(digits).filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
-    EncryptionKey::from_slice(&azulejo::json::unhex(digits)?).ok()
 }
 
 fn bytes_of(file: &str) -> Result<Vec<u8>> {

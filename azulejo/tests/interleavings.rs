@@ -459,6 +459,15 @@ fn interleaved(
     Some((Outcome { seen, done }, results))
 }
 
+/// The arrays of a matrix: what was there before, and whether duplicates are allowed.
+const KINDS: [(Before, bool); 5] = [
+    (Before::Plain, false),
+    (Before::Plain, true),
+    (Before::Merged, false),
+    (Before::OneCommit, false),
+    (Before::Dense, false),
+];
+
 fn arrays<'a>(before: Before, duplicates: bool) -> Matrix<'a> {
     Matrix {
         name: format!("{before:?}, duplicates {duplicates}"),
@@ -622,13 +631,7 @@ fn on_files() {
     };
     // Paths in memory are relative ones of files. No other test of this program has any.
     std::env::set_current_dir(folder.path()).unwrap();
-    for (before, duplicates) in [
-        (Before::Plain, false),
-        (Before::Plain, true),
-        (Before::Merged, false),
-        (Before::OneCommit, false),
-        (Before::Dense, false),
-    ] {
+    for (before, duplicates) in KINDS {
         let mut matrix = arrays(before, duplicates);
         matrix.name.push_str(", files");
         (matrix.place, matrix.every) = (in_files, every(23));

@@ -2,8 +2,8 @@
 //!
 //! Each file runs twice: as its authors run it, and with every `CREATE TABLE` turned into an array.
 //! A query counts if it passes the first time (some need files that are not published) and looks at
-//! an array the second time; then it must pass again; what
-//! changes rows is one too, and is followed by queries. `EXPLAIN` shows other plans, and is counted apart.
+//! an array the second time; then it must pass again. What changes rows is counted like a query, and
+//! is followed by queries. `EXPLAIN` shows other plans, and is counted apart.
 
 mod changes;
 mod known;

@@ -27,6 +27,30 @@ impl EncryptionKey {
         }
     }
 
+    /// A key as people keep it, in a file or a variable: its 32 bytes, or 64 hexadecimal digits. A
+    /// line end behind either does not count.
+    #[must_use]
+    pub fn from_written(bytes: &[u8]) -> Option<Self> {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Bytes that end in a line end are a key as they are.
+        [bytes, line]
+            .into_iter()
+            .find_map(|raw| Self::from_slice(raw).ok())
+            .or_else(|| Self::from_digits(str::from_utf8(line).ok()?))
+    }
+
+    fn from_digits(digits: &str) -> Option<Self> {
+        if digits.len() != 2 * Self::LEN {
+            return None;
+        }
+        let mut key = [0; Self::LEN];
+        for (i, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(digits.get(2 * i..2 * i + 2)?, 16).ok()?;
+        }
+        Some(Self(key))
+    }
+
     pub(crate) fn bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
@@ -58,5 +82,23 @@ mod tests {
         assert!(!format!("{key:?}").contains("0123"));
         let error = "secret".parse::<EncryptionKey>().unwrap_err();
         assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn keys_are_bytes_or_digits() {
+        let written_key = EncryptionKey::from_written;
+        let key = EncryptionKey::new(*b"0123456789abcdeF0123456789abcdeF");
+        assert!(written_key(b"0123456789abcdeF0123456789abcdeF").unwrap() == key);
+        assert!(written_key(b"0123456789abcdeF0123456789abcdeF\n").unwrap() == key);
+        assert!(
+            written_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n")
+                .unwrap()
+                == key
+        );
+        // 32 bytes that end in a line end are a key as they are.
+        assert!(written_key(b"0123456789abcdeF0123456789abcde\n").is_some());
+        for bytes in [&b""[..], b"short", &[b'z'; 64], &[b'0'; 33]] {
+            assert!(written_key(bytes).is_none());
+        }
     }
 }

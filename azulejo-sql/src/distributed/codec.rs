@@ -39,8 +39,8 @@ impl ArrayCodec {
         }
     }
 
-    /// That an array is opened with the session's key: no other is known to who decodes the scan.
-    fn has_key_of(&self, scan: &ArrayScan) -> Result<()> {
+    /// Refuses an array with a key of its own: only the session's is known to who decodes the scan.
+    fn check_key_of(&self, scan: &ArrayScan) -> Result<()> {
         match scan.array().context().key() == self.context.key() {
             true => Ok(()),
             false => Err(DataFusionError::Plan(format!(
@@ -92,14 +92,14 @@ impl PhysicalExtensionCodec for ArrayCodec {
         let scan = source.and_then(|source| source.downcast_ref::<ArrayScan>());
         let sent = source.and_then(|source| source.downcast_ref::<SentScan>());
         if let Some(scan) = scan {
-            self.has_key_of(scan)?;
+            self.check_key_of(scan)?;
             w.u8(SCAN);
             ScanParts::of(scan).write(&mut w)?;
         } else if let Some(sent) = sent {
             w.u8(SCAN);
             sent.parts().write(&mut w)?;
         } else if let Some(aggregate) = node.downcast_ref::<ArrayAggregateExec>() {
-            self.has_key_of(aggregate.scan())?;
+            self.check_key_of(aggregate.scan())?;
             w.u8(AGGREGATE);
             ScanParts::of(aggregate.scan()).write(&mut w)?;
             wire::write_wanted(&mut w, aggregate.wanted());

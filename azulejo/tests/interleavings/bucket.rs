@@ -1,7 +1,9 @@
 //! The same behind the code for object stores: no folders, no renames, conditional puts.
 
 use crate::schedules::play_all;
-use crate::{Before, Ground, Matrix, arrays, check_pairs, copy_to, every, groups, with_claims};
+use crate::{
+    Before, Ground, KINDS, Matrix, arrays, check_pairs, copy_to, every, groups, with_claims,
+};
 use azulejo::storage::{MemoryStorage, ObjectStorage, Storage};
 use std::sync::Arc;
 
@@ -20,13 +22,7 @@ fn in_a_bucket(matrix: Matrix<'_>) -> Matrix<'_> {
 
 #[test]
 fn pairs_on_an_array() {
-    for (before, duplicates) in [
-        (Before::Plain, false),
-        (Before::Plain, true),
-        (Before::Merged, false),
-        (Before::OneCommit, false),
-        (Before::Dense, false),
-    ] {
+    for (before, duplicates) in KINDS {
         let mut matrix = in_a_bucket(arrays(before, duplicates));
         matrix.every = every(61);
         check_pairs(&matrix);
