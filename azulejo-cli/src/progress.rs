@@ -132,6 +132,7 @@ impl Progress {
     }
 
     /// Says `text`, which is made only where somebody sees it.
+    #[cfg(feature = "sql")]
     pub fn say(&self, text: impl Fn() -> String) {
         if let Some(lines) = &self.lines {
             lines.say(&text);
@@ -142,6 +143,7 @@ impl Progress {
     }
 
     /// Does what writes to a terminal itself: the line is not there meanwhile.
+    #[cfg(feature = "sql")]
     pub fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
         self.bar.suspend(work)
     }
