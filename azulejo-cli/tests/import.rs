@@ -305,6 +305,54 @@ fn dimensions_dense_and_sparse() {
 }
 
 /// Every fifth coordinate below `end`, each with the value 5.
+/// Data at the ends of its type leaves no room for tiles of any length.
+#[test]
+fn dimensions_at_the_ends_of_their_types() {
+    let place = Place::new();
+    // Like hashes: all over the type.
+    let hash = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let rows = |of: &dyn Fn(u64) -> String| {
+        let lines: String = (0..3_000).map(|i| format!("{},{i}\n", of(i))).collect();
+        format!("k,a\n{lines}")
+    };
+    let (most, least) = (u64::MAX, i64::MIN);
+    let bytes: String = (0..256).map(|i| format!("{i},{i}\n")).collect();
+    let rows_of_bytes = format!("k,a\n{bytes}");
+    for (name, text, options) in [
+        ("unsigned", rows(&|i| hash(i + 1).to_string()), ""),
+        (
+            "signed",
+            rows(&|i| hash(i + 1).cast_signed().to_string()),
+            "",
+        ),
+        ("last", format!("k,a\n{most},0\n1,1\n"), ""),
+        ("first", format!("k,a\n{least},0\n7,1\n"), ""),
+        ("byte", "k,a\n-128,0\n127,1\n".to_owned(), "--narrow"),
+        ("short", "k,a\n-128,0\n126,1\n".to_owned(), "--narrow"),
+        ("stated", "k,a\n0,0\n254,1\n".to_owned(), "--type k=UINT8"),
+        ("dense", rows_of_bytes, "--narrow --dense"),
+    ] {
+        place.write(&format!("{name}.csv"), &text);
+        place.run(&format!("import {name}.csv {name} --dims k {options}"));
+        place.run(&format!("check {name} --deep"));
+        let mut found: Vec<String> = place
+            .run(&format!("cat {name} --format csv --coords"))
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        let csv = place.read(&format!("{name}.csv"));
+        let mut wanted: Vec<String> = csv.lines().map(str::to_owned).collect();
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted, "{name}");
+    }
+    place.fails(
+        "import byte.csv all --dims k --type k=INT8",
+        2,
+        "all values of its type",
+    );
+}
+
 fn scattered(end: u32) -> String {
     let rows = (0..end).step_by(5).map(|x| format!("{x},5\n"));
     std::iter::once("x,v\n".to_owned()).chain(rows).collect()

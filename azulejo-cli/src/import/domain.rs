@@ -174,6 +174,21 @@ fn round32(value: f64, up: bool) -> f32 {
     }
 }
 
+/// The type that a dimension for such data has: the next wider one where the data has the least and
+/// the greatest value of a narrow type, all of which no domain can hold.
+pub fn type_with_room(datatype: Datatype, bounds: Option<Bounds>) -> Datatype {
+    match (datatype, bounds) {
+        (_, Some(Bounds::Integer(low, high))) if (low, high) != limits(datatype) => datatype,
+        (Datatype::Int8, Some(_)) => Datatype::Int16,
+        (Datatype::UInt8, Some(_)) => Datatype::UInt16,
+        (Datatype::Int16, Some(_)) => Datatype::Int32,
+        (Datatype::UInt16, Some(_)) => Datatype::UInt32,
+        (Datatype::Int32, Some(_)) => Datatype::Int64,
+        (Datatype::UInt32, Some(_)) => Datatype::UInt64,
+        _ => datatype,
+    }
+}
+
 /// The least and the greatest integer of a type.
 fn limits(datatype: Datatype) -> (i128, i128) {
     fn of<T: Native>() -> (i128, i128) {
@@ -193,23 +208,21 @@ pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Res
         if axis.datatype.is_string() {
             continue;
         }
-        let extent = span(axis)
-            .filter(|_| cut.contains(&at))
-            .map_or(1, |span| nice(span / parts.max(1) + 1));
         let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
-        axis.domain = Some(match (hilbert, axis.bounds) {
+        if let (true, Some(bounds)) = (hilbert, axis.bounds) {
             // The curve is laid through the domain: it must not be much larger than the data.
-            (true, Some(bounds)) => widened(axis.datatype, bounds).map_err(usage)?,
-            _ => wide(axis.datatype, axis.bounds, extent).map_err(usage)?,
-        });
-        if hilbert {
-            continue;
-        }
-        match axis.datatype.is_real() {
-            true => axis.tile_extent = real_extent(axis, parts),
-            false => {
+            axis.domain = Some(widened(axis.datatype, bounds).map_err(usage)?);
+        } else if axis.datatype.is_real() {
+            axis.domain = Some(roomy(axis.datatype, axis.bounds).map_err(usage)?);
+            axis.tile_extent = real_extent(axis, parts).filter(|_| !hilbert);
+        } else {
+            let extent = span(axis)
+                .filter(|_| cut.contains(&at))
+                .map_or(1, |span| nice(span / parts.max(1) + 1));
+            let (domain, extent) = tiled(axis.datatype, axis.bounds, extent).map_err(usage)?;
+            axis.domain = Some(domain);
+            if let Some(extent) = extent.filter(|_| !hilbert) {
                 axis.set_extent(extent);
-                axis.clamp_tile();
             }
         }
     }
@@ -263,38 +276,69 @@ fn nice(number: i128) -> i128 {
     }
 }
 
-/// A domain with room for data to come, that tiles of this extent fit into.
-fn wide(datatype: Datatype, bounds: Option<Bounds>, extent: i128) -> Result<Range, String> {
-    if datatype.is_real() {
-        return roomy(datatype, bounds);
-    }
+/// A domain of integers with room for data to come, and tiles of about this extent that it is cut
+/// into, if any can be.
+///
+/// The domains that are looked at, from the one that reads best to the data itself, and the rules
+/// that one of them has to keep: it holds the data, it has not all values of its type, and its last
+/// tile ends within 64 bits. Data of one cell at 5 gets the domain 0 to 10^18 - 1; 64-bit hashes,
+/// which leave hardly any room at the ends of their type, get it but for its last value, in tiles
+/// of a power of two.
+fn tiled(
+    datatype: Datatype,
+    bounds: Option<Bounds>,
+    extent: i128,
+) -> Result<(Range, Option<i128>), String> {
     let data = match bounds {
         Some(Bounds::Integer(low, high)) => Some((low, high)),
         _ => None,
     };
-    let holds =
-        |low: i128, high: i128| data.is_none_or(|(least, most)| low <= least && most <= high);
-    if let Some((low, high)) = calendar(datatype).filter(|&(low, high)| holds(low, high)) {
-        return range_of(datatype, Bounds::Integer(low, high));
-    }
     let (least, most) = limits(datatype);
-    // The last tile must end within the type, and not all values can be in a domain.
-    let most_low = if least == 0 || data.is_none_or(|(low, _)| low >= 0) {
-        0
-    } else {
-        least + 1
+    // Data on one side of 0 mostly stays there. Of signed types the least value is left out, which
+    // is no date.
+    let low = match data {
+        Some((low, _)) if low < 0 => least + 1,
+        _ => 0,
     };
-    let (plain_low, plain_high) = (most_low.max(-PLAIN_LIMIT), PLAIN_LIMIT.min(most - extent));
-    if holds(plain_low, plain_high) {
-        return range_of(datatype, Bounds::Integer(plain_low, plain_high));
+    // Extents are of the dimension's type too.
+    let binary = (extent as u128).next_power_of_two() as i128;
+    let binary = binary.min((most >> 1) + 1);
+    let nice = extent.min(binary * 2 - 1);
+    let plain = (low.max(-PLAIN_LIMIT), PLAIN_LIMIT.min(most - nice));
+    let candidates = calendar(datatype)
+        .into_iter()
+        .chain([plain, (low, most - nice)])
+        .flat_map(|domain| [(domain, nice), (domain, even(domain, nice))])
+        .chain([
+            ((least, most - 1), binary),
+            ((least + binary, most), binary),
+        ]);
+    for ((from, to), extent) in candidates {
+        let cells = to - from + 1;
+        let extent = extent.min(cells);
+        let holds = data.is_none_or(|(low, high)| from <= low && high <= to);
+        let last = from + (cells + extent - 1) / extent * extent - 1;
+        let room = if datatype.size() < 8 { i128::MAX } else { most };
+        if cells > 0 && holds && cells <= most - least && extent <= most && last <= room {
+            let domain = range_of(datatype, Bounds::Integer(from, to))?;
+            return Ok((domain, Some(extent)));
+        }
     }
-    let roomy = (most_low, most - extent);
-    if holds(roomy.0, roomy.1) {
-        return range_of(datatype, Bounds::Integer(roomy.0, roomy.1));
+    // Data at both ends of its type: just what there is, in one tile.
+    let (from, to) = data.unwrap_or((least, most - 1));
+    if to - from == most - least {
+        return Err(format!(
+            "the data has the least and the greatest {datatype}, and no domain holds all values of its type"
+        ));
     }
-    // Data at the very end of its type: just what there is.
-    let (low, high) = data.unwrap_or(roomy);
-    range_of(datatype, Bounds::Integer(low, high))
+    Ok((range_of(datatype, Bounds::Integer(from, to))?, None))
+}
+
+/// About as long an extent that cuts a domain into tiles of which the last is hardly shorter.
+fn even((from, to): (i128, i128), extent: i128) -> i128 {
+    let cells = (to - from + 1).max(1);
+    let tiles = (cells / extent.max(1)).max(1);
+    (cells + tiles - 1) / tiles
 }
 
 /// A domain of reals with room for data to come: ten times what the data spans on either side, in
@@ -478,19 +522,62 @@ mod tests {
         assert_eq!(axes[0].tile_extent, Some(200i64.to_le_bytes().to_vec()));
         assert_eq!(axes[1].tile_extent, Some(50i64.to_le_bytes().to_vec()));
         assert_eq!(axes[1].integers(), Some((-719_162, 2_932_896)));
+    }
+
+    /// Every domain and extent must make a dimension.
+    #[test]
+    fn whatever_the_data_has_a_domain_that_can_be() {
+        use azulejo::format::schema::{ArraySchema, Attribute, Dimension};
+        let (i64s, u64s) = (limits(Datatype::Int64), limits(Datatype::UInt64));
         for (datatype, low, high) in [
-            (Datatype::Int8, -128, 127),
-            (Datatype::UInt8, 0, 255),
-            (Datatype::Int64, i64::MIN.into(), i64::MAX.into()),
-            (Datatype::UInt64, 0, u64::MAX.into()),
-            (Datatype::DateTimeNano, i64::MIN.into(), 0),
+            (Datatype::Int8, -127, 127),
+            (Datatype::Int8, -128, 126),
+            (Datatype::Int8, -100, 100),
+            (Datatype::UInt8, 0, 254),
+            (Datatype::UInt8, 1, 255),
+            (Datatype::UInt16, 7, 65_535),
             (Datatype::Int32, -5, 7),
+            (Datatype::Int32, -(1 << 31), (1 << 31) - 2),
+            (Datatype::Int64, i64s.0, i64s.1 - 1),
+            (Datatype::Int64, i64s.0 + 1, i64s.1),
+            (Datatype::Int64, i64s.0 + (1 << 50), i64s.1 - (1 << 50)),
+            (Datatype::Int64, i64s.1, i64s.1),
+            (Datatype::Int64, i64s.0, i64s.0),
+            (Datatype::UInt64, 0, u64s.1 - 1),
+            (Datatype::UInt64, 1, u64s.1),
+            (Datatype::UInt64, 1 << 44, u64s.1 - (1 << 44)),
+            (Datatype::UInt64, u64s.1, u64s.1),
+            (Datatype::DateTimeNano, i64s.0, 0),
+            (
+                Datatype::DateTimeNano,
+                -(10i128.pow(18)),
+                4 * 10i128.pow(18),
+            ),
+            (Datatype::DateTimeDay, -719_162, 2_932_896),
         ] {
-            let mut axes = [axis(datatype, low, high)];
-            sparse(&mut axes, 100, 10, false).unwrap();
-            let (first, last) = axes[0].integers().unwrap();
-            assert!(first <= low && last >= high, "{datatype}");
+            for rows in [1, 100, 1_000_000] {
+                let mut axes = [axis(datatype, low, high)];
+                sparse(&mut axes, rows, 10, false).unwrap();
+                let (first, last) = axes[0].integers().unwrap();
+                assert!(first <= low && last >= high, "{datatype} {low} {high}");
+                let [axis] = axes;
+                let dimension = Dimension {
+                    domain: axis.domain,
+                    tile_extent: axis.tile_extent,
+                    ..Dimension::of_type("x", datatype)
+                };
+                ArraySchema::sparse()
+                    .dimension_with(dimension)
+                    .attribute_with(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+                    .build()
+                    .unwrap_or_else(|e| panic!("{datatype} {low} {high} {rows}: {e}"));
+            }
         }
+        let all = axis(Datatype::Int8, -128, 127);
+        assert_eq!(type_with_room(all.datatype, all.bounds), Datatype::Int16);
+        assert!(sparse(&mut [all], 100, 10, false).is_err());
+        let some = axis(Datatype::UInt8, 1, 255);
+        assert_eq!(type_with_room(some.datatype, some.bounds), Datatype::UInt8);
     }
 
     #[test]

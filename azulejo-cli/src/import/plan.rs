@@ -213,7 +213,7 @@ pub fn new_array(
             .iter()
             .find(|p| p.name == *dim)
             .ok_or_else(|| no_column(dim, profiles))?;
-        axes.push(axis(profile, &wishes, fields.narrow)?);
+        axes.push(axis(profile, &wishes, fields.narrow, &mut notes)?);
     }
     if !sparse {
         same_type(&mut axes)?;
@@ -468,7 +468,7 @@ impl Axis {
 }
 
 /// The dimension that a column becomes.
-fn axis(profile: &Profile, wishes: &Wishes, narrow: bool) -> Result<Axis> {
+fn axis(profile: &Profile, wishes: &Wishes, narrow: bool, notes: &mut Vec<String>) -> Result<Axis> {
     let name = &profile.name;
     if let Some(row) = profile.first_null.filter(|_| profile.nulls > 0) {
         return Err(CliError::usage(format!(
@@ -504,6 +504,13 @@ fn axis(profile: &Profile, wishes: &Wishes, narrow: bool) -> Result<Axis> {
         .bounds
         .filter(|_| !wishes.types.contains_key(name) || profile.bounds.is_some());
     let bounds = if text { None } else { known };
+    let roomy = domain::type_with_room(datatype, bounds);
+    if roomy != datatype && !wishes.types.contains_key(name) {
+        notes.push(format!(
+            "{name:?} has the least and the greatest {datatype}, so the dimension is {roomy}: no domain holds all values of its type"
+        ));
+        datatype = roomy;
+    }
     Ok(Axis::new(name, datatype, bounds))
 }
 
