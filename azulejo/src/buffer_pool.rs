@@ -2,11 +2,11 @@
 
 use crate::large_pages;
 use crate::platform::process_id;
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Bytes that contexts keep for their next queries, at most: all those of a process that may keep
 /// as much share them.
@@ -126,7 +126,7 @@ impl BufferPool {
         buffer.get_mut(..len).unwrap_or_default()
     }
 
-    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,9 @@
 //! Giving up what is under way.
 
 use crate::error::{Error, Result};
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Cancels what a [`Context`](crate::Context) and those derived from it have under way; cheap to
 /// clone, to be used from any thread.
@@ -116,7 +115,7 @@ impl CancelHandle {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Stops> {
+    fn waiting(&self) -> MutexGuard<'_, Stops> {
         self.state
             .waiting
             .lock()

@@ -188,6 +188,7 @@ pub mod read;
 pub mod snapshots;
 pub mod space;
 pub mod storage;
+mod sync;
 mod tile_cache;
 pub mod write;
 

@@ -4,9 +4,9 @@
 //! needed again. Fragments never change, so a cached tile is right as long as the array is open.
 
 use crate::column::Tile;
+use crate::sync::{Arc, Mutex, PoisonError};
 use azulejo_format::fragment::Field;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A tile: index of the fragment in the array, field, index in the fragment.
 pub(crate) type TileKey = (usize, Field, u64);

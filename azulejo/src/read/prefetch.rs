@@ -5,10 +5,10 @@ use super::stored_tile::StoredTile;
 use crate::array::{Array, short_read_is_corrupt};
 use crate::error::{Error, Result};
 use crate::storage::PendingRead;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Reads under way for one query. What is never taken is stopped when this is dropped.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! A thread that waits for a future.
 
+use crate::sync::thread::{self, Thread};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 /// Blocks this thread until a future is done.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {

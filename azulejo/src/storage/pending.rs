@@ -5,10 +5,10 @@ use super::io_stats::IoStats;
 use super::request::{Entry, Tail};
 use crate::error::{Error, Result};
 use crate::platform::Stopwatch;
+use crate::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// An answer of a storage that is under way.

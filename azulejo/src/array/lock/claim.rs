@@ -20,6 +20,7 @@
 //!
 //! Stores show to whoever looks what was written before.
 
+mod beats;
 mod file;
 mod protocol;
 
@@ -27,10 +28,10 @@ use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::platform::{HAS_THREADS, Stopwatch, pause};
 use azulejo_format::timestamped_name::TimestampedName;
+use beats::Beats;
 pub(super) use protocol::Lease;
 use protocol::{Clock, Contender, Look, Owner};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Who waits looks so often: more seldom each time.
@@ -52,7 +53,7 @@ impl Clock for Stopwatch {
 #[derive(Debug)]
 pub(super) struct Claim {
     held: Arc<Held>,
-    beats: Option<JoinHandle<()>>,
+    beats: Option<Beats>,
 }
 
 #[derive(Debug)]
@@ -60,9 +61,6 @@ struct Held {
     /// `None` when it has ended.
     owner: Mutex<Option<Owner>>,
     clock: Stopwatch,
-    lease: Lease,
-    ended: Mutex<bool>,
-    end: Condvar,
 }
 
 impl Claim {
@@ -93,17 +91,10 @@ impl Claim {
         let held = Arc::new(Held {
             owner: Mutex::new(Some(owner)),
             clock,
-            lease,
-            ended: Mutex::new(false),
-            end: Condvar::new(),
         });
         let beating = Arc::clone(&held);
         // Without a thread it lasts as long as a claim that nobody renews.
-        let beats = HAS_THREADS.then(|| {
-            let builder = thread::Builder::new().name("azulejo-claim".into());
-            builder.spawn(move || beating.beat()).ok()
-        });
-        let beats = beats.flatten();
+        let beats = HAS_THREADS.then(|| Beats::start(lease.beat, move || beating.beat()));
         Self { held, beats }
     }
 
@@ -164,29 +155,15 @@ impl Held {
     }
 
     fn beat(&self) {
-        loop {
-            let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let wait = self
-                .end
-                .wait_timeout_while(ended, self.lease.beat, |ended| !*ended);
-            if *wait.unwrap_or_else(PoisonError::into_inner).0 {
-                return;
-            }
-            if let Some(owner) = &mut *self.owner() {
-                owner.beat(&self.clock);
-            }
+        if let Some(owner) = &mut *self.owner() {
+            owner.beat(&self.clock);
         }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let ended = self.held.ended.lock();
-        *ended.unwrap_or_else(PoisonError::into_inner) = true;
-        self.held.end.notify_all();
-        if let Some(beats) = self.beats.take() {
-            let _ = beats.join();
-        }
+        drop(self.beats.take());
         let owner = self.held.owner().take();
         if let Some(owner) = owner {
             owner.end();

@@ -1,9 +1,9 @@
 //! Calls of the system that wait for the device, side by side.
 
 use crate::error::Result;
+use crate::sync::{Mutex, thread};
 use std::num::NonZero;
-use std::sync::{Mutex, OnceLock};
-use std::thread;
+use std::sync::OnceLock;
 
 /// Threads that wait at a time, the caller's included.
 pub(super) const WAITING: usize = 8;

@@ -5,6 +5,7 @@ use crate::storage::{Entry, MemoryStorage, PutNew, ReadRequest, Storage, Storage
 use bytes::Bytes;
 use random::Random;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use turns::Turns;
 
 #[path = "../../../../tests/support/random.rs"]
