@@ -12,6 +12,7 @@ mod faults;
 mod guard;
 mod http1;
 mod interop;
+mod matrix;
 mod peer;
 mod proxy;
 mod requests;
@@ -151,7 +152,7 @@ pub fn context_with<'a>(
     Context::new(config, None).map_err(|e| e.to_string())
 }
 
-/// Runs the tests, `bench`, `sql`, or a worker of the tests.
+/// Runs the tests, `bench`, `sql`, `matrix`, or a worker of the tests.
 pub fn run(options: &[&str]) -> Outcome {
     if let ["worker", rest @ ..] = options {
         return writers::work(rest);
@@ -163,6 +164,9 @@ pub fn run(options: &[&str]) -> Outcome {
     }
     if let ["sql", rest @ ..] = options {
         return sql::run(&stage, rest);
+    }
+    if let ["matrix", rest @ ..] = options {
+        return matrix::run(&stage, rest);
     }
     let only = options.first().copied().unwrap_or("");
     let mut tally = Tally::default();
@@ -179,7 +183,7 @@ pub fn run(options: &[&str]) -> Outcome {
     if !only.is_empty() && !parts.iter().any(|(name, _)| *name == only) {
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "no part {only:?}; there are {}, bench and sql",
+            "no part {only:?}; there are {}, bench, sql and matrix",
             names.join(", ")
         ));
     }

@@ -184,19 +184,23 @@ fn fuzz(path: &Path, target: &str, seconds: u64) -> Result<(u64, bool), String> 
     Ok((count, output.status.success()))
 }
 
-/// Copies inputs that reach what none of the committed ones does.
+/// Copies inputs that reach code that none of the committed ones does: found ones, and those that
+/// the example `seeds` has written.
 fn keep_found(path: &Path, target: &str) -> Outcome {
-    let (found, small) = (folder("found", target)?, folder("small", target)?);
-    let entries = std::fs::read_dir(&found).map_err(|e| e.to_string())?;
-    for entry in entries.flatten() {
-        if entry.metadata().is_ok_and(|m| m.len() <= LARGEST) {
-            let to = small.join(entry.file_name());
-            std::fs::copy(entry.path(), to).map_err(|e| e.to_string())?;
+    let small = folder("small", target)?;
+    for kind in ["found", "seeds"] {
+        let entries = std::fs::read_dir(folder(kind, target)?).map_err(|e| e.to_string())?;
+        for entry in entries.flatten() {
+            if entry.metadata().is_ok_and(|m| m.len() <= LARGEST) {
+                let to = small.join(entry.file_name());
+                std::fs::copy(entry.path(), to).map_err(|e| e.to_string())?;
+            }
         }
     }
     let mut command = program(path, target);
     command
-        .arg("-merge=1")
+        // How often something is done, and what was compared, is for the fuzzer alone.
+        .args(["-merge=1", "-use_counters=0", "-use_cmp=0"])
         .arg(root().join("fuzz/corpus").join(target))
         .arg(&small)
         .stderr(Stdio::null());

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod as_tiledb;
+mod beside;
 mod capi;
 mod cargo;
 mod clients;
@@ -18,6 +19,7 @@ mod header;
 mod interop;
 mod interop_messages;
 mod interop_write;
+mod models;
 mod neighbours;
 mod peer;
 mod reference;
@@ -35,7 +37,11 @@ mod support {
     pub mod cells;
     pub mod check;
     pub mod facts;
+    pub mod interleaved;
+    pub mod operations;
     pub mod pack;
+    pub mod random;
+    pub mod stepped;
 }
 
 use std::path::{Path, PathBuf};
@@ -51,6 +57,8 @@ cargo xtask TASK
                               random arrays that the reference writes read identically
   interop write [--seed N] [--count N] [--turns N]
                               random arrays that Azulejo writes, and on which both engines take turns, read identically
+  interop beside [--every N] [--seed N] [--seconds N]
+                              our operations stand still before each storage call while libtiledb does something
   interop messages [--seed N] [--count N]
                               messages of the C API that either library writes, the other reads; queries sent to and fro
   interop selections [--seed N] [--count N]
@@ -60,6 +68,9 @@ cargo xtask TASK
                               incomplete dense reads end, and sparse sizes are estimated, as in the reference
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, streams, faults, writers
+  cloud matrix [--seconds N] [--seed N]
+                              pairs of operations on one array in a bucket, the first of which stands still before one of its
+                              requests while the second runs: a minute of them
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
   cloud sql [--fragments N]   three processes write an array of many fragments, three workers answer queries about it as one
                               process does, three consolidate it; says what each worker reads
@@ -80,6 +91,7 @@ cargo xtask TASK
   fuzz [TARGET ..] [--seconds N] [--address] [--keep] | fuzz coverage [TARGET ..] [--llvm FOLDER]
                               the fuzz targets under libFuzzer (a minute each), also under the address sanitizer; keeps
                               inputs that reach more; says which lines of the decoders the inputs reach
+  models                      what the engine's threads share (answers, cancellation, caches, pools), in every order
   sanitize thread [--sysroot FOLDER] | address | miri
                               tests under sanitizers, with a nightly toolchain: the engine's with threads; the format
                               crate's, the C API's and the fuzz corpora; what Miri can run
@@ -144,6 +156,7 @@ fn main() -> ExitCode {
         ["interop", "messages", rest @ ..] => interop_messages::run(rest),
         ["interop", "selections", rest @ ..] => interop_messages::selections(rest),
         ["interop", "steps", rest @ ..] => interop_messages::steps(rest),
+        ["interop", "beside", rest @ ..] => beside::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),
@@ -156,6 +169,7 @@ fn main() -> ExitCode {
         ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["models"] => models::run(),
         ["sanitize", rest @ ..] => sanitize::run(rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),

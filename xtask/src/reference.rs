@@ -1,8 +1,10 @@
 //! The reference: TileDB's Python package at the pinned version, in a virtual environment of its
 //! own.
 
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The packages, pinned. `tiledb` 0.36.1 bundles TileDB 2.30.0.
 const PACKAGES: [&str; 3] = ["tiledb==0.36.1", "numpy==2.4.6", "packaging"];
@@ -46,5 +48,55 @@ pub fn run(command: &mut Command) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{command:?}: {status}"))
+    }
+}
+
+/// A script of `xtask/python` that is told what to do, line by line; ended when this is dropped.
+pub struct Told {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Told {
+    /// Starts it.
+    pub fn start(script: &str, words: &[&str]) -> Result<Self, String> {
+        let mut child = Command::new(python()?)
+            .arg(crate::root().join("xtask/python").join(script))
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start the reference: {e}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("the reference has no pipes".into());
+        };
+        Ok(Self {
+            child,
+            input,
+            output: BufReader::new(output),
+        })
+    }
+
+    /// Does one thing; an error is the reference's own.
+    pub fn ask(&mut self, command: &Value) -> Result<Value, String> {
+        writeln!(self.input, "{command}").map_err(|e| format!("the reference is gone: {e}"))?;
+        let mut line = String::new();
+        self.output
+            .read_line(&mut line)
+            .map_err(|e| format!("the reference is gone: {e}"))?;
+        let answer: Value =
+            serde_json::from_str(&line).map_err(|e| format!("the reference said {line:?}: {e}"))?;
+        match answer["error"].as_str() {
+            Some(error) => Err(format!("the reference: {error}")),
+            None => Ok(answer),
+        }
     }
 }

@@ -2,65 +2,24 @@
 
 use super::cells::Cells;
 use super::{BUCKET, servers};
-use crate::{reference, root};
+use crate::reference::Told;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The reference's process, ended when this is dropped.
-pub struct Peer {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+pub struct Peer(Told);
 
 impl Peer {
     /// Starts it; its S3 client talks to `address`.
     pub fn start(address: SocketAddr) -> Result<Self, String> {
-        let python = reference::python()?;
-        let mut child = Command::new(python)
-            .arg(root().join("xtask/python/cloud_reference.py"))
-            .args([
-                &address.to_string(),
-                servers::ACCESS_KEY,
-                servers::SECRET_KEY,
-                BUCKET,
-            ])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("cannot start the reference: {e}"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("the reference has no pipes".into());
-        };
-        Ok(Self {
-            child,
-            input,
-            output: BufReader::new(output),
-        })
+        let address = address.to_string();
+        let words = [&address, servers::ACCESS_KEY, servers::SECRET_KEY, BUCKET];
+        Told::start("cloud_reference.py", &words).map(Self)
     }
 
     /// Does one thing; an error is the reference's own.
     pub fn ask(&mut self, command: &Value) -> Result<Value, String> {
-        writeln!(self.input, "{command}").map_err(|e| format!("the reference is gone: {e}"))?;
-        let mut line = String::new();
-        self.output
-            .read_line(&mut line)
-            .map_err(|e| format!("the reference is gone: {e}"))?;
-        let answer: Value =
-            serde_json::from_str(&line).map_err(|e| format!("the reference said {line:?}: {e}"))?;
-        match answer["error"].as_str() {
-            Some(error) => Err(format!("the reference: {error}")),
-            None => Ok(answer),
-        }
+        self.0.ask(command)
     }
 
     /// Reads the cells of an array with all fields.
