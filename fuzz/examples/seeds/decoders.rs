@@ -1,15 +1,23 @@
 //! Inputs of the decoders: what the encoders make, in every kind that there is.
 
 use azulejo::format::commit::{Delete, Update, UpdateValue};
-use azulejo::format::condition::{Comparison, Condition};
+use azulejo::format::condition::{Comparison, Condition, FieldRef};
 use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
-use azulejo::format::fragment::{Footer, LocatedFooter};
+use azulejo::format::fragment::{
+    ConsolidatedFooter, ConsolidatedFragmentMetadata, Footer, LocatedFooter,
+};
 use azulejo::format::metadata::{self, MetadataEntry, MetadataValue};
-use azulejo::format::schema::{Attribute, DataOrder, Dimension, Enumeration, Layout};
+use azulejo::format::schema::{
+    Attribute, DataOrder, Dimension, DimensionLabel, Enumeration, Layout,
+};
 use azulejo::format::tile::{GenericTile, GenericTileHeader};
 use azulejo::format::wire::ByteWriter;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, Range};
+use azulejo::manifest::Manifest;
+use azulejo::storage::Entry;
+use azulejo_fuzz::decoders::KEY;
 use azulejo_fuzz::made;
+use bytes::Bytes;
 
 /// A target, a name and bytes.
 pub type Seed = (&'static str, String, Vec<u8>);
@@ -22,12 +30,18 @@ pub fn all() -> Vec<Seed> {
     seeds.extend(schemas());
     seeds.extend(conditions());
     seeds.extend(fragment_metadata());
+    seeds.extend(tiles_of_chunks());
+    seeds.extend(manifests());
+    seeds.extend(small_files());
     seeds
 }
 
 fn version(number: u32) -> FormatVersion {
     FormatVersion::new(number, "seeds").expect("a version")
 }
+
+/// Said with a version: that a tile is encrypted.
+const ENCRYPTED: u32 = 128;
 
 /// Every filter with options that do something.
 fn every_filter() -> Vec<Filter> {
@@ -71,13 +85,20 @@ fn filters() -> Vec<Seed> {
         (Datatype::UInt64, CellValNum::ONE),
         (Datatype::Float64, CellValNum::ONE),
         (Datatype::Int16, CellValNum::Fixed(2)),
+        (Datatype::Int8, CellValNum::ONE),
+        (Datatype::UInt16, CellValNum::ONE),
+        (Datatype::UInt32, CellValNum::ONE),
+        (Datatype::Int64, CellValNum::ONE),
+        (Datatype::Float32, CellValNum::ONE),
+        (Datatype::DateTimeDay, CellValNum::ONE),
+        (Datatype::Blob, CellValNum::ONE),
         (Datatype::StringAscii, CellValNum::Var),
         (Datatype::StringUtf8, CellValNum::Var),
     ];
     let mut seeds = Vec::new();
     for (i, filter) in every_filter().into_iter().enumerate() {
         for (datatype, cell_val_num) in types {
-            for (number, max_chunk_size) in [(22, 64), (12, 0)] {
+            for (number, max_chunk_size) in [(22, 64), (12, 0), (4, 64), (22 | ENCRYPTED, 64)] {
                 let pipeline = Pipeline {
                     max_chunk_size,
                     filters: vec![filter.clone()],
@@ -89,6 +110,37 @@ fn filters() -> Vec<Seed> {
                 );
             }
         }
+    }
+    // Pictures have a whole chunk; cells of three bytes; long runs of one text.
+    for input_format in 1..=4 {
+        for lossless in [true, false] {
+            let pipeline = Pipeline {
+                max_chunk_size: 65_536,
+                filters: vec![Filter::Webp {
+                    quality: 50.0,
+                    input_format,
+                    lossless,
+                    y_extent: 16,
+                    x_extent: 12,
+                }],
+            };
+            let name = format!("picture-{input_format}-{lossless}");
+            let bytes = filtered(&pipeline, 22, Datatype::UInt8, CellValNum::ONE);
+            seeds.extend(bytes.map(|bytes| ("filters", name, bytes)));
+        }
+    }
+    for filter in [
+        Filter::Rle { level: 0 },
+        Filter::Byteshuffle,
+        Filter::Bitshuffle,
+    ] {
+        let pipeline = Pipeline {
+            max_chunk_size: 96,
+            filters: vec![filter],
+        };
+        let name = format!("threes-{:?}", pipeline.filters[0].id());
+        let bytes = filtered(&pipeline, 22, Datatype::UInt8, CellValNum::Fixed(3));
+        seeds.extend(bytes.map(|bytes| ("filters", name, bytes)));
     }
     // Behind one another.
     let chains: [Vec<Filter>; 4] = [
@@ -104,6 +156,62 @@ fn filters() -> Vec<Seed> {
         ],
         vec![Filter::Bitshuffle, Filter::Lz4 { level: 1 }],
     ];
+    let more = [
+        vec![
+            Filter::BitWidthReduction { max_window: 8 },
+            Filter::Zstd { level: 1 },
+        ],
+        vec![Filter::Rle { level: 0 }, Filter::Gzip { level: 1 }],
+        vec![Filter::Dictionary { level: 0 }, Filter::Zstd { level: 1 }],
+        vec![Filter::Byteshuffle, Filter::Byteshuffle],
+        vec![
+            Filter::FloatScale {
+                scale: 1.0,
+                offset: 0.0,
+                byte_width: 1,
+            },
+            Filter::BitWidthReduction { max_window: 8 },
+            Filter::PositiveDelta { max_window: 8 },
+            Filter::DoubleDelta {
+                level: 0,
+                reinterpret: None,
+            },
+        ],
+        vec![
+            Filter::ChecksumMd5,
+            Filter::ChecksumSha256,
+            Filter::Bzip2 { level: 1 },
+        ],
+        vec![Filter::None, Filter::Xor, Filter::Lz4 { level: 1 }],
+        vec![
+            Filter::None,
+            Filter::Webp {
+                quality: 50.0,
+                input_format: 3,
+                lossless: true,
+                y_extent: 4,
+                x_extent: 12,
+            },
+        ],
+        vec![Filter::Xor, Filter::Xor],
+        vec![Filter::Bitshuffle, Filter::PositiveDelta { max_window: 8 }],
+    ];
+    for (i, filters) in more.into_iter().enumerate() {
+        for (datatype, values) in [
+            (Datatype::UInt32, CellValNum::ONE),
+            (Datatype::Float64, CellValNum::ONE),
+            (Datatype::StringAscii, CellValNum::Var),
+        ] {
+            let pipeline = Pipeline {
+                max_chunk_size: 100,
+                filters: filters.clone(),
+            };
+            seeds.extend(
+                filtered(&pipeline, 22, datatype, values)
+                    .map(|bytes| ("filters", format!("more-{i}-{datatype:?}"), bytes)),
+            );
+        }
+    }
     for (i, filters) in chains.into_iter().enumerate() {
         let pipeline = Pipeline {
             max_chunk_size: 100,
@@ -124,12 +232,13 @@ fn filtered(
     datatype: Datatype,
     cell_val_num: CellValNum,
 ) -> Option<Vec<u8>> {
-    let version = version(number);
+    let key = (number & ENCRYPTED > 0).then_some(&KEY);
+    let version = version(number & !ENCRYPTED);
     let context = FilterContext {
         version,
         datatype,
         cell_val_num,
-        key: None,
+        key,
     };
     let cells = cells();
     let offsets: Vec<u64> = (0..16).map(|i| i * 12).collect();
@@ -179,6 +288,14 @@ fn generic_tiles() -> Vec<Seed> {
         w.bytes(&stored);
         seeds.push(("generic_tile", format!("filter-{i}"), w.into_bytes()));
     }
+    for number in [22, 10, 5, 2] {
+        for key in [None, Some(&KEY)] {
+            if let Ok(bytes) = GenericTile::encode(&cells(), version(number), key) {
+                let name = format!("usual-{number}-{}", key.is_some());
+                seeds.push(("generic_tile", name, bytes));
+            }
+        }
+    }
     seeds
 }
 
@@ -220,14 +337,84 @@ fn schemas() -> Vec<Seed> {
         .cell_order(Layout::Hilbert)
         .enumeration(words(true))
         .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"));
-    for (name, builder) in [("wide", wide), ("labels", labelled), ("words", enumerated)] {
-        for number in [22, 20, 18, 17, 12, 7, 5] {
+    let small = |dense: bool| {
+        let kind = if dense {
+            ArraySchema::dense()
+        } else {
+            ArraySchema::sparse()
+        };
+        let mut ordered = Attribute::new("a", Datatype::Float32, CellValNum::ONE);
+        ordered.order = DataOrder::Increasing;
+        let mut filtered = Attribute::new("f", Datatype::Int64, CellValNum::Fixed(2));
+        filtered.filters.filters = vec![
+            Filter::Delta {
+                level: 3,
+                reinterpret: Some(Datatype::Int32),
+            },
+            Filter::FloatScale {
+                scale: 0.5,
+                offset: 1.0,
+                byte_width: 2,
+            },
+            Filter::PositiveDelta { max_window: 7 },
+            Filter::BitWidthReduction { max_window: 9 },
+            Filter::Zstd { level: 5 },
+        ];
+        kind.dimension("x", 0i32..=99, 10)
+            .dimension("y", -5i32..=5, 2)
+            .attribute_with(ordered)
+            .attribute_with(filtered)
+            .var_attribute("v", Datatype::StringAscii)
+    };
+    for (name, builder) in [
+        ("wide", wide),
+        ("labels", labelled),
+        ("words", enumerated),
+        ("dense", small(true)),
+        ("sparse", small(false)),
+    ] {
+        for number in (1..=22).rev() {
+            // The wide one is long: in few versions.
+            if name == "wide" && ![22, 20, 18, 17].contains(&number) {
+                continue;
+            }
             let Ok(array) = builder.clone().version(version(number)).build() else {
                 continue;
             };
             seeds.push(("schema", format!("{name}-{number}"), array.schema.encode()));
         }
     }
+    let plain = small(false).build().expect("a schema").schema.encode();
+    // Behind version, duplicates, type, orders and capacity stand the filters of coordinates.
+    let mut many = plain[..20].to_vec();
+    many.extend(257u32.to_le_bytes());
+    many.extend([0; 257 * 5]);
+    seeds.push(("schema", "many-filters".into(), many));
+    let mut global = plain;
+    global[7] = Layout::Global as u8;
+    seeds.push(("schema", "global-order".into(), global));
+    let mut with_label = small(true).build().expect("a schema").schema;
+    with_label.dimension_labels.push(DimensionLabel {
+        dimension: 1,
+        order: DataOrder::Decreasing,
+        name: "label".into(),
+        relative: true,
+        uri: "__labels/l0".into(),
+        attribute: "a".into(),
+        datatype: Datatype::Float64,
+        cell_val_num: CellValNum::ONE,
+        external: false,
+    });
+    let mut picture = Attribute::new("p", Datatype::UInt8, CellValNum::ONE);
+    picture.filters.filters = vec![Filter::Webp {
+        quality: 50.0,
+        input_format: 3,
+        lossless: true,
+        y_extent: 4,
+        x_extent: 12,
+    }];
+    with_label.attributes.push(picture);
+    seeds.push(("schema", "label-and-picture".into(), with_label.encode()));
     for ordered in [true, false] {
         seeds.push((
             "schema",
@@ -242,6 +429,28 @@ fn schemas() -> Vec<Seed> {
     let numbers = Enumeration::of_fixed("numbers", Datatype::Int32, CellValNum::ONE, false, data);
     let numbers = numbers.expect("three numbers").encode();
     seeds.push(("schema", "numbers".into(), numbers));
+    for (name, empty) in [
+        (
+            "none",
+            Enumeration::of_strings("none", Datatype::StringAscii, true, [""; 0]),
+        ),
+        (
+            "pairs",
+            Enumeration::of_fixed(
+                "pairs",
+                Datatype::UInt8,
+                CellValNum::Fixed(2),
+                true,
+                vec![1, 2, 3, 4],
+            ),
+        ),
+    ] {
+        seeds.extend(
+            empty
+                .ok()
+                .map(|e| ("schema", format!("enumeration-{name}"), e.encode())),
+        );
+    }
     let entry = |key: &str, value| MetadataEntry {
         key: key.into(),
         value,
@@ -272,8 +481,25 @@ fn conditions() -> Vec<Seed> {
         Condition::is_in("s", ["x", "", "long"]),
         Condition::Not(Box::new(Condition::is_in("s", ["x"]))),
         Condition::Not(Box::new(leaf(Eq).and(leaf(Lt)))),
+        leaf(Comparison::AlwaysTrue).or(leaf(Comparison::AlwaysFalse)),
+        Condition::Not(Box::new(Condition::is_null("b"))),
+        Condition::is_in("s", [""; 0]),
+        Condition::Not(Box::new(leaf(Ge).or(leaf(Ne)))),
     ];
-    let mut seeds = Vec::new();
+    let mut deep = leaf(Lt);
+    for _ in 0..300 {
+        deep = Condition::Or(vec![deep]);
+    }
+    let mut seeds = vec![("schema", "condition-deep".to_owned(), deep.encode())];
+    // Nothing but a set: fields of any name.
+    for negated in [false, true] {
+        let set = Condition::In {
+            field: FieldRef::raw("s"),
+            negated,
+            values: ["x", "", "long"].into_iter().collect(),
+        };
+        seeds.push(("schema", format!("set-{negated}"), set.encode()));
+    }
     for (i, condition) in all.into_iter().enumerate() {
         seeds.push(("schema", format!("condition-{i}"), condition.encode()));
         let delete = Delete::of(condition.clone()).encode();
@@ -293,19 +519,17 @@ fn conditions() -> Vec<Seed> {
 
 /// Each section of fragments' metadata, and footers, behind their schema.
 fn fragment_metadata() -> Vec<Seed> {
-    let recipes: [[u8; made::RECIPE_LEN]; 8] = [
-        [0x00, 0x08, 0, 0x0b, 0, 0, 0x07, 0],
-        [0x01, 0x08, 0, 0x0b, 0, 0, 0x01, 0],
-        [0x06, 0x08, 0, 0x0b, 0, 0, 0x0f, 0],
-        [0x03, 0x28, 0, 0x0b, 0, 0, 0x01, 0],
-        [0x0a, 0x68, 0, 0x0a, 0, 0, 0x01, 0],
-        [0x02, 0xa8, 0, 0x0b, 0, 0, 0x01, 0],
-        [0x01, 0xc8, 0, 0x0c, 0, 0, 0x01, 0],
-        [0x04, 0xe8, 0, 0x0b, 0, 0, 0x01, 0],
-    ];
+    // Every version, dense and sparse, with text and without, once and consolidated.
+    let recipes = (0..8u8).flat_map(|version| {
+        [
+            [0x00, 0x08 | version << 5, 0, 0x0b, 0, 0, 0x07, 0],
+            [0x01, 0x08 | version << 5, 0, 0x0a, 0, 0, 0x01, 0],
+            [0x06, 0x08 | version << 5, 0, 0x0c, 0, 0, 0x0f, 0],
+        ]
+    });
     let mut seeds = Vec::new();
-    for (i, recipe) in recipes.iter().enumerate() {
-        let Some(files) = made::files(recipe) else {
+    for (i, recipe) in recipes.enumerate() {
+        let Some(files) = made::files(&recipe) else {
             continue;
         };
         let schema = files.iter().find_map(|(name, content)| {
@@ -336,6 +560,17 @@ fn fragment_metadata() -> Vec<Seed> {
             at += section.consumed;
             parts.push(section.data);
         }
+        // The whole file, and its footer among others.
+        parts.push(content.clone());
+        let name = "__1_2_0123456789abcdef0123456789abcdef_22";
+        let footer = ConsolidatedFooter {
+            fragment: name,
+            footer: bytes,
+        };
+        let footers = ConsolidatedFragmentMetadata {
+            footers: vec![footer],
+        };
+        parts.push(footers.encode());
         parts.sort();
         parts.dedup();
         for (number, part) in parts.iter().enumerate() {
@@ -347,4 +582,128 @@ fn fragment_metadata() -> Vec<Seed> {
         }
     }
     seeds
+}
+
+/// Stored tiles of the cells of two bytes that the target takes, behind how they are read.
+fn tiles_of_chunks() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    let pipelines: [Vec<Filter>; 4] = [
+        vec![],
+        vec![Filter::ChecksumMd5],
+        vec![Filter::BitWidthReduction { max_window: 8 }],
+        vec![Filter::Byteshuffle, Filter::Zstd { level: 1 }],
+    ];
+    for (i, filters) in pipelines.into_iter().enumerate() {
+        for (max_chunk_size, len) in [(16, 50), (0, 50), (6, 18), (16, 0)] {
+            let pipeline = Pipeline {
+                max_chunk_size,
+                filters: filters.clone(),
+            };
+            let context = FilterContext {
+                version: version(22),
+                datatype: Datatype::UInt16,
+                cell_val_num: CellValNum::ONE,
+                key: None,
+            };
+            let (mut stored, mut scratch) = (Vec::new(), Scratch::new());
+            let cells: Vec<u8> = (0..len).collect();
+            let encoded = pipeline.encode_tile(&context, &cells, None, &mut stored, &mut scratch);
+            encoded.expect("a tile");
+            for (ahead, wanted) in [(0, 0xff), (40, 0b0100_1001), (12, 0)] {
+                let name = format!("{i}-{max_chunk_size}-{len}-{ahead}");
+                let bytes = [&[ahead, wanted], stored.as_slice()].concat();
+                seeds.push(("tile_chunks", name, bytes));
+            }
+        }
+    }
+    seeds
+}
+
+/// What manifests hold, as they are stored and without their checksum; some of it wrong.
+fn manifests() -> Vec<Seed> {
+    let entry = |name: &str, is_dir: bool, size| Entry {
+        name: name.into(),
+        is_dir,
+        size,
+    };
+    let root = vec![entry("__commits", true, None), entry("x", false, Some(3))];
+    let manifest =
+        |folders: Vec<(&str, Vec<Entry>)>, contents: Vec<(&str, &'static [u8])>| Manifest {
+            made: 1,
+            folders: folders
+                .into_iter()
+                .map(|(path, all)| (path.to_owned(), all))
+                .collect(),
+            contents: contents
+                .into_iter()
+                .map(|(path, bytes)| (path.to_owned(), Bytes::from_static(bytes)))
+                .collect(),
+        };
+    let commits = || vec![entry("a", false, None), entry("b", false, Some(0))];
+    let all = [
+        manifest(vec![("", root.clone()), ("__commits", commits())], vec![]),
+        manifest(
+            vec![("", root.clone()), ("__commits", commits())],
+            vec![("__commits/b", b""), ("x", b"abc")],
+        ),
+        // Leads elsewhere; has no root; names no file; has a size that is wrong.
+        manifest(vec![("", root.clone()), ("a/../b", commits())], vec![]),
+        manifest(vec![("a", commits())], vec![]),
+        manifest(vec![("", vec![entry("..", true, None)])], vec![]),
+        manifest(vec![("", vec![entry("a/b", true, None)])], vec![]),
+        manifest(
+            vec![("", vec![entry("b", true, None), entry("a", true, None)])],
+            vec![],
+        ),
+        manifest(vec![("", root.clone())], vec![("y", b"abc")]),
+        manifest(vec![("", root)], vec![("x", b"abcd")]),
+    ];
+    let mut seeds = Vec::new();
+    for (i, manifest) in all.iter().enumerate() {
+        let stored = manifest.encode().expect("it can be encoded");
+        let tile = GenericTile::decode(&stored, None, 1 << 20).expect("a tile");
+        seeds.push(("manifest", format!("{i}"), stored));
+        seeds.push(("manifest", format!("{i}-plain"), tile.data.clone()));
+        if i == 1 {
+            // As earlier releases and later ones would say, sorted wrongly, and without a checksum.
+            for (at, byte) in [(0, b'x'), (4, 3), (4, 0), (4, 1), (24, 9)] {
+                let mut data = tile.data.clone();
+                data[at] = byte;
+                seeds.push(("manifest", format!("{i}-{at}-{byte}"), data));
+            }
+            let bare = GenericTile::encode(&tile.data, version(22), None).expect("a tile");
+            seeds.push(("manifest", "bare".into(), bare));
+        }
+    }
+    seeds
+}
+
+/// Names of every style, and groups.
+fn small_files() -> Vec<Seed> {
+    const ID: &str = "0123456789abcdef0123456789abcdef";
+    let names = [
+        format!("__1_2_{ID}_22"),
+        format!("__1_2_{ID}_22.wrt"),
+        format!("__1_2_{ID}"),
+        format!("__{ID}_7"),
+        format!("__{ID}_1_2"),
+        format!("__1_{ID}"),
+        format!("__2_1_{ID}_22"),
+        "__1_2_x_22".to_owned(),
+        "__1__2".to_owned(),
+        "__18446744073709551616_1_a_1".to_owned(),
+        "x".to_owned(),
+        format!("__1_2_{ID}_22.con"),
+        format!("file:///a/b/__fragments/__1_2_{ID}_22\n"),
+    ];
+    let names = names.iter().enumerate();
+    names
+        .map(|(i, name)| {
+            (
+                "small_files",
+                format!("name-{i}"),
+                name.clone().into_bytes(),
+            )
+        })
+        .collect()
 }

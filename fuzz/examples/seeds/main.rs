@@ -1,7 +1,8 @@
-//! Writes inputs that were thought of, and not taken from arrays or found: `cargo run --example
-//! seeds`.
+//! Writes inputs that were thought of, and not taken from arrays or found, into `fuzz/target/seeds`:
+//! `cargo run --example seeds`. `cargo xtask fuzz --keep` keeps those that reach more.
 
 mod decoders;
+mod texts;
 
 #[cfg(feature = "calls")]
 use azulejo_fuzz::calls;
@@ -9,7 +10,7 @@ use azulejo_fuzz::{arrays, made};
 use std::path::Path;
 
 fn main() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/seeds");
     let keep = |target: &str, name: &str, input: &[u8]| {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -18,16 +19,8 @@ fn main() {
     for (target, name, bytes) in decoders::all() {
         keep(target, &name, &bytes);
     }
-    for (i, text) in CONDITIONS.iter().enumerate() {
-        keep(
-            "texts",
-            &format!("c{i}"),
-            &[b"\0", text.as_bytes()].concat(),
-        );
-    }
-    for (kind, text) in OTHERS {
-        let name = format!("{kind}-{}", text.replace(['/', ':', '.', '"'], "_"));
-        keep("texts", &name, &[&[*kind], text.as_bytes()].concat());
+    for (name, bytes) in texts::all() {
+        keep("texts", &name, &bytes);
     }
     // Every kind of array with every kind of what came after its first write.
     let mut made = 0;
@@ -115,32 +108,3 @@ fn array(type_of_array: u8) -> Vec<u8> {
         .flat_map(|(name, choices)| calls::encode(name, choices))
         .collect()
 }
-
-const CONDITIONS: &[&str] = &[
-    "i > -3 and f <= 0.5e3 or not (s == 'abc')",
-    "s in ('abc', \"x\", '') and n is not null",
-    "w == 'red' or w != \"green\"",
-    "t >= '2020-01-01T00:00:00' and t < 1700000000000",
-    "x between 3 and 40",
-    "`i` < 4 && o == true || c != 'a'",
-    "i not in (1, 2, 3)",
-    "s like 'ab%'",
-    "n is null",
-];
-
-/// Kind and type as `texts` takes them, and text.
-const OTHERS: &[(u8, &str)] = &[
-    (2, "-5:7"),
-    (6, "0..18446744073709551615"),
-    (10, "1.5:inf"),
-    (14, "\"a:b\":\"c\""),
-    (18, "2020-01-01:2020-12-31"),
-    (22, "1970-01-01T00:00:00.000000000000000001"),
-    (26, "1999..2001"),
-    (30, "12:30:15.5"),
-    (3, "64MiB"),
-    (3, "1.5 GB"),
-    (3, "2024-02-29 12:00"),
-    (3, "5 minutes ago"),
-    (3, "2021-03-04T05:06:07.089Z"),
-];
