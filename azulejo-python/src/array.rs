@@ -3,12 +3,12 @@
 use crate::error::raised;
 use crate::reader::{Reader, columns};
 use crate::work;
+use azulejo::Error;
 use azulejo::format::{NdRectangle, Range};
 use azulejo::json::SchemaDocument;
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::{DimSelection, Layout, PointColumn, Points, Subarray};
-use azulejo::{Context, Error};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -79,16 +79,22 @@ impl Array {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce() -> Result<T, Error> + Send,
+        work: impl FnOnce(&azulejo::Array) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         match self.near {
-            true => work::run_short(py, work),
-            false => work::run(py, &self.context().cancel_handle(), work),
+            true => work::run_short(py, || work(&self.array)),
+            false => self.run_long(py, work),
         }
     }
 
-    fn context(&self) -> &Context {
-        self.array.context()
+    /// Does what takes a while: Ctrl-C ends it, and nothing else that is read of the array.
+    fn run_long<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&azulejo::Array) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let array = self.array.cancellable();
+        work::run(py, &array.context().cancel_handle(), || work(&array))
     }
 
     fn options(&self, py: Python<'_>, query: Query) -> PyResult<ReadOptions> {
@@ -109,7 +115,7 @@ impl Array {
             .layout(layout)
             .subarray(subarray(query.ranges, query.points));
         if let Some(text) = &query.condition {
-            let condition = self.run(py, || self.array.condition(text))?;
+            let condition = self.run(py, |array| array.condition(text))?;
             options = options.condition(condition);
         }
         if let Some(memory) = query.memory {
@@ -163,8 +169,8 @@ fn bounds<'py>(py: Python<'py>, rectangle: &NdRectangle) -> PyBounds<'py> {
 impl Array {
     /// The schema as JSON.
     fn schema(&self, py: Python<'_>) -> PyResult<String> {
-        self.run(py, || {
-            Ok(SchemaDocument::of(&self.array)?.to_json()?.to_string())
+        self.run(py, |array| {
+            Ok(SchemaDocument::of(array)?.to_json()?.to_string())
         })
     }
 
@@ -191,7 +197,7 @@ impl Array {
 
     /// The key-values: key -> (datatype, bytes).
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = self.run(py, || self.array.metadata().cloned())?;
+        let metadata = self.run(py, |array| array.metadata().cloned())?;
         crate::context::metadata_dict(py, &metadata)
     }
 
@@ -210,7 +216,8 @@ impl Array {
         for fragment in info.fragments() {
             let dict = PyDict::new(py);
             let time = fragment.time_range();
-            let size = work::run(py, &self.context().cancel_handle(), || fragment.size())?;
+            py.check_signals()?;
+            let size = self.run(py, |_| fragment.size())?;
             dict.set_item("name", fragment.name())?;
             dict.set_item("uri", fragment.uri())?;
             dict.set_item("timestamps", (time.start, time.end))?;
@@ -231,13 +238,16 @@ impl Array {
     fn read(&self, py: Python<'_>, query: Query) -> PyResult<Reader> {
         let short = self.is_short(&query);
         let options = self.options(py, query)?;
-        let reader = match short {
-            true => work::run_short(py, || self.array.read(options)),
-            false => work::run(py, &self.context().cancel_handle(), || {
-                self.array.read(options)
-            }),
-        };
-        Ok(Reader::new(reader?, short))
+        if short {
+            let reader = work::run_short(py, || self.array.read(options))?;
+            let cancel = reader.cancel_handle();
+            return Ok(Reader::new(reader, cancel, short));
+        }
+        // Of its own, which also ends it between tiles.
+        let array = self.array.cancellable();
+        let cancel = array.context().cancel_handle();
+        let reader = work::run(py, &cancel, || array.read(options))?;
+        Ok(Reader::new(reader, cancel, short))
     }
 
     /// Reads everything: the number of cells, and the columns.
@@ -261,9 +271,7 @@ impl Array {
             aggregates.iter().map(|text| text.parse()).collect();
         let parsed = parsed.map_err(|error| raised(py, &error))?;
         let options = self.options(py, query)?;
-        let values = work::run(py, &self.context().cancel_handle(), || {
-            self.array.aggregate(options, &parsed)
-        })?;
+        let values = self.run_long(py, |array| array.aggregate(options, &parsed))?;
         let value = |value| -> PyResult<Bound<'py, PyAny>> {
             Ok(match value {
                 AggregateValue::Null => py.None().into_bound(py),

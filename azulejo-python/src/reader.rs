@@ -32,10 +32,10 @@ pub struct Reader {
 type Memory = (PyBuffer<u8>, Option<PyBuffer<u64>>, Option<PyBuffer<u8>>);
 
 impl Reader {
-    /// A reader that was just begun.
-    pub fn new(reader: azulejo::Reader, short: bool) -> Self {
+    /// A reader that was just begun, and what ends it and no other.
+    pub fn new(reader: azulejo::Reader, cancel: CancelHandle, short: bool) -> Self {
         Self {
-            cancel: reader.cancel_handle(),
+            cancel,
             short,
             reader: Mutex::new(Some(reader)),
         }
@@ -58,10 +58,15 @@ impl Reader {
     }
 
     /// The rest as record batches.
-    fn batches(&self, py: Python<'_>, views: bool) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    fn batches(
+        &self,
+        py: Python<'_>,
+        views: bool,
+        raw: bool,
+    ) -> PyResult<Box<dyn RecordBatchReader + Send>> {
         let batches = self
             .take()?
-            .record_batches(ArrowOptions::default())
+            .record_batches(ArrowOptions::new().raw(raw))
             .map_err(|error| crate::error::raised(py, &error))?;
         Ok(match views {
             true => Box::new(Views::of(batches)),
@@ -153,17 +158,18 @@ impl Reader {
         Ok((progress.cells, progress.complete))
     }
 
-    /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views.
-    fn arrow_stream(&self, py: Python<'_>, views: bool) -> PyResult<Py<PyCapsule>> {
-        let stream = FFI_ArrowArrayStream::new(self.batches(py, views)?);
+    /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views;
+    /// `raw`: values as they are stored.
+    fn arrow_stream(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Py<PyCapsule>> {
+        let stream = FFI_ArrowArrayStream::new(self.batches(py, views, raw)?);
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;
         Ok(capsule.unbind())
     }
 
     /// What that stream's batches are like, as a capsule of Arrow's C schema interface. Nothing is
     /// read, and nothing can be after this.
-    fn arrow_schema(&self, py: Python<'_>, views: bool) -> PyResult<Py<PyCapsule>> {
-        let schema = self.batches(py, views)?.schema();
+    fn arrow_schema(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Py<PyCapsule>> {
+        let schema = self.batches(py, views, raw)?.schema();
         let schema = FFI_ArrowSchema::try_from(schema.as_ref())
             .map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
         Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?.unbind())

@@ -118,6 +118,17 @@ impl Array {
         &self.contents.to_vacuum
     }
 
+    /// The same open array, whose reads can be cancelled without those of others:
+    /// [`Context::cancel_handle`](crate::Context::cancel_handle) of the result's context ends what
+    /// was begun through the result. A request that is under way comes to its end first.
+    #[must_use]
+    pub fn cancellable(&self) -> Self {
+        Self {
+            snapshot: self.snapshot.through(self.context().cancellable()),
+            contents: Arc::clone(&self.contents),
+        }
+    }
+
     /// Loads sections of fragments (by index in [`Self::fragments`]) that are not loaded yet, in
     /// one batch of reads. Sections that a fragment does not have are skipped.
     pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {

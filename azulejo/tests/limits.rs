@@ -132,3 +132,24 @@ fn a_read_is_cancelled_alone() {
         assert_eq!(other.next().unwrap().unwrap().cell_num, 900);
     }
 }
+
+#[test]
+fn what_is_begun_through_a_part_is_cancelled_alone() {
+    let context = Context::new(Config::default(), None).unwrap();
+    for dense in [true, false] {
+        let array = array(&context, &format!("mem://part{dense}"), dense);
+        let (one, other) = (array.cancellable(), array.cancellable());
+        let begun = |array: &Array| array.read(ReadOptions::new()).unwrap();
+        let (mut ends, mut whole, mut part) = (begun(&one), begun(&array), begun(&other));
+        one.context().cancel_handle().cancel();
+        assert!(matches!(ends.next(), Some(Err(Error::Cancelled))));
+        assert_eq!(whole.next().unwrap().unwrap().cell_num, 900);
+        assert_eq!(part.next().unwrap().unwrap().cell_num, 900);
+        // What begins later is not concerned; the context's own handle ends all of them.
+        assert_eq!(begun(&one).next().unwrap().unwrap().cell_num, 900);
+        let (mut whole, mut part) = (begun(&array), begun(&other));
+        context.cancel_handle().cancel();
+        assert!(matches!(whole.next(), Some(Err(Error::Cancelled))));
+        assert!(matches!(part.next(), Some(Err(Error::Cancelled))));
+    }
+}

@@ -1,11 +1,19 @@
 //! `cargo xtask as-tiledb`: TileDB-Py's own tests, untouched, on the library inside our wheel.
 //!
+//! The same goes for tiledbsoma's, of which a checkout has the tests.
+//!
 //! `AZULEJO_AS_TILEDB=1` lets `tiledb` find our engine (`azulejo_db/as_tiledb.py`): no file of the
 //! package is touched. Each release of TileDB-Py gets an environment of its own below `target`.
 
-use crate::{Outcome, reference, wheel};
+use crate::{Outcome, clients, reference, wheel};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What says that an untouched `tiledb` gets our engine, in the environment.
+pub const SWITCH: &str = "AZULEJO_AS_TILEDB";
+
+/// What `--release` calls tiledbsoma.
+const SOMA: &str = "soma";
 
 /// A release, and the least number of its tests that pass on its own library and on ours.
 struct Release {
@@ -82,15 +90,18 @@ print('tiledb', tiledb.__version__, 'asks for', *names, '- and gets azulejo_db')
 ";
 
 /// Runs the suites of all releases, or `--release VERSION`; `--debug` builds the wheel unoptimised,
-/// `--wheel FILE` takes one that is there, such as `cargo xtask wheel` leaves; the rest goes to pytest
-/// (`-k EXPR`, `-n WORKERS`).
+/// `--wheel FILE` takes one that is there, such as `cargo xtask wheel` leaves; `--from DIR` has a
+/// checkout of tiledbsoma's tests at `DIR/soma`, which are run too (`--release soma`: they alone);
+/// the rest goes to pytest (`-k EXPR`, `-n WORKERS`).
 pub fn run(root: &Path, options: &[&str]) -> Outcome {
-    let (mut rest, mut debug, mut only, mut there) = (Vec::new(), false, None, None);
+    let (mut rest, mut debug, mut only) = (Vec::new(), false, None);
+    let (mut there, mut from) = (None, None);
     let mut words = options.iter();
     while let Some(word) = words.next() {
         match *word {
             "--debug" => debug = true,
             "--release" => only = Some(*words.next().ok_or("--release wants a version")?),
+            "--from" => from = Some(*words.next().ok_or("--from wants a folder")?),
             "--wheel" => there = Some(*words.next().ok_or("--wheel wants a file")?),
             other => rest.push(other),
         }
@@ -110,7 +121,12 @@ pub fn run(root: &Path, options: &[&str]) -> Outcome {
             return Err(format!("fewer than {least} tests passed"));
         }
     }
-    Ok(())
+    match from {
+        Some(from) if only.is_none_or(|only| only == SOMA) => {
+            clients::beside_wheel(SOMA, Path::new(from), &built)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The environment of a release, with our wheel in it.
@@ -134,7 +150,7 @@ fn suite(root: &Path, release: &Release, python: &Path, rest: &[&str]) -> Result
     let ours = |command: &mut Command| {
         command
             .current_dir(&work)
-            .env("AZULEJO_AS_TILEDB", "1")
+            .env(SWITCH, "1")
             .env("TMPDIR", &work)
             .env("HOME", work.join("home"));
     };

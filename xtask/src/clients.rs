@@ -6,7 +6,7 @@
 //! and else out of a checkout that the caller has.
 
 use crate::capi::Told;
-use crate::{Outcome, peer, reference, root, wheel};
+use crate::{Outcome, as_tiledb, peer, reference, root, wheel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -102,6 +102,33 @@ const CLIENTS: [Client; 5] = [
     },
 ];
 
+/// What a client's tests run on.
+#[derive(Clone, Copy)]
+enum Engine<'a> {
+    /// The library that its package brings.
+    Theirs,
+    /// Our C library in the place of it.
+    Library(&'a Path),
+    /// Our wheel beside the untouched package, which gets its engine by `azulejo_db.as_tiledb`.
+    Wheel(&'a Path),
+}
+
+/// Runs a client's tests, which a checkout `DIR/NAME` has, on the library that the package brings and
+/// on our wheel (see [`crate::as_tiledb`]).
+pub fn beside_wheel(name: &str, from: &Path, built: &Path) -> Outcome {
+    let client = CLIENTS.iter().find(|client| client.name == name);
+    let client = client.ok_or_else(|| format!("no client is called {name}"))?;
+    let tests = client.tests(Some(from))?;
+    let tests = tests.ok_or_else(|| format!("{}: no checkout in {name}", from.display()))?;
+    let (line, differ) = client.compared(&tests, Engine::Wheel(built))?;
+    println!("{line}");
+    match differ {
+        Some(0) => Ok(()),
+        Some(n) => Err(format!("{n} tests pass on the reference alone")),
+        None => Err("no test passes on the reference".into()),
+    }
+}
+
 /// Runs the named clients, or all. Options: `--from DIR` (checkouts), `--library FILE` (one that
 /// is not built first).
 pub fn run(options: &[&str]) -> Outcome {
@@ -122,16 +149,10 @@ pub fn run(options: &[&str]) -> Outcome {
                 client.name
             ),
             Some(tests) => {
-                let theirs = client.suite(&tests, None)?;
-                let ours = client.suite(&tests, Some(&library))?;
-                let counted = peer::count(&theirs, &ours, false);
-                let failing = (theirs.iter()).filter(|(name, outcome)| {
-                    *outcome == "passed" && ours.get(*name) != Some(*outcome)
-                });
-                let failing: String = failing.map(|(name, _)| format!("\n    {name}")).collect();
-                differ += counted.failed + counted.missing;
-                idle |= counted.of == 0;
-                format!("{:14} {counted}{failing}", client.name)
+                let (line, found) = client.compared(&tests, Engine::Library(&library))?;
+                differ += found.unwrap_or(0);
+                idle |= found.is_none();
+                line
             }
         };
         println!("{line}");
@@ -205,17 +226,30 @@ impl Client {
         Ok(python)
     }
 
-    /// Runs the tests, on the bundled library or another one, and says what came of each.
-    fn suite(
-        &self,
-        tests: &Path,
-        library: Option<&Path>,
-    ) -> Result<BTreeMap<String, String>, String> {
+    /// Runs the tests on the bundled library and on ours: what is said of that, and how many pass on
+    /// the bundled one alone; `None` if none does there.
+    fn compared(&self, tests: &Path, ours: Engine<'_>) -> Result<(String, Option<usize>), String> {
+        let theirs = self.suite(tests, Engine::Theirs)?;
+        let ours = self.suite(tests, ours)?;
+        let counted = peer::count(&theirs, &ours, false);
+        let failing = (theirs.iter())
+            .filter(|(name, outcome)| *outcome == "passed" && ours.get(*name) != Some(*outcome));
+        let failing: String = failing.map(|(name, _)| format!("\n    {name}")).collect();
+        let differ = (counted.of > 0).then_some(counted.failed + counted.missing);
+        Ok((format!("{:14} {counted}{failing}", self.name), differ))
+    }
+
+    /// Runs the tests and says what came of each.
+    fn suite(&self, tests: &Path, engine: Engine<'_>) -> Result<BTreeMap<String, String>, String> {
         let python = self.environment()?;
-        let on = if library.is_some() {
-            "ours"
-        } else {
-            "reference"
+        let (on, library) = match engine {
+            Engine::Theirs => ("reference", None),
+            Engine::Library(library) => ("ours", Some(library)),
+            Engine::Wheel(built) => {
+                let built = built.display().to_string();
+                wheel::pip(&python, &["--force-reinstall", "--no-deps", &built])?;
+                ("as-tiledb", None)
+            }
         };
         let work = self.folder().join(on);
         let _ = std::fs::remove_dir_all(&work);
@@ -243,8 +277,12 @@ impl Client {
         let log = work.join("log.txt");
         let file = std::fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let errors = file.try_clone().map_err(|e| e.to_string())?;
+        let mut command = Command::new(&python);
+        if matches!(engine, Engine::Wheel(_)) {
+            command.env(as_tiledb::SWITCH, "1");
+        }
         // It fails if a test does; what counts is the report.
-        let status = Command::new(&python)
+        let status = command
             .current_dir(tests.parent().unwrap_or(tests))
             .env("PYTHONPATH", &packages)
             .env("TMPDIR", work.join("tmp"))

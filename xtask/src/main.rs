@@ -112,8 +112,9 @@ cargo xtask TASK
   versus ceilings             dense reads beside the codec alone and the page cache alone; prints shares
   versus capi [--rounds N] [--reps N] [WORKLOAD ...]
                               the same C program over both libraries, in turn; prints ratios
-  as-tiledb [--debug | --wheel FILE] [--release VERSION] [-k EXPR] [-n WORKERS]
-                              TileDB-Py's own tests, untouched, on the engine in our Python package
+  as-tiledb [--debug | --wheel FILE] [--release VERSION | --release soma] [--from DIR] [-k EXPR] [-n WORKERS]
+                              TileDB-Py's own tests, untouched, on the engine in our Python package; those of tiledbsoma,
+                              of which DIR/soma is a checkout, too
   versus python [--seed N] [--rounds N] [--only TEXT]
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
   versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]

@@ -119,7 +119,7 @@ def write(
     *,
     mode: str = "w-",
     dims: Sequence[str] | None = None,
-    index: Sequence[str] | None = None,
+    index: str | Sequence[str] | None = None,
     tiles: Sequence[int] | None = None,
     filters: Any = None,
     name: str = "",
@@ -144,6 +144,7 @@ def write(
         raise TypeError(
             f"what is written is a numpy array, a dict of them, a data frame or an Arrow table, not {type(data).__name__}"
         )
+    index = [index] if isinstance(index, str) else index
     grid = not table and index is None
     there = ctx.core.object_type(uri) is not None
     if mode == "a" and there:

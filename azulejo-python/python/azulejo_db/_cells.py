@@ -51,7 +51,8 @@ def _labelled(cells: np.ndarray, labels: list, valid: np.ndarray | None) -> np.n
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
+    # What is no UTF-8, such as bytes that were written as CHAR, comes back when it is written.
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def _strings(datatype: str, data: Any, offsets: Any, valid: np.ndarray | None) -> np.ndarray:
@@ -189,7 +190,7 @@ def _encoded(name: str, datatype: str, value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, str) and is_text(datatype):
-        return value.encode()
+        return value.encode("utf-8", "surrogateescape")
     raise TypeError(f"{name!r} takes {'text' if is_text(datatype) else 'bytes'}, not {type(value).__name__}: {value!r}")
 
 

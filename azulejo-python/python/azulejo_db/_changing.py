@@ -16,6 +16,7 @@ from ._index import Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
 from ._types import dtype_of, from_bytes
+from .errors import ArgumentError
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -72,17 +73,18 @@ class Changing:
     def write(self, data: Any, *, at: Any = None) -> list[str]:
         """Writes cells: a dict of columns, a data frame, or whatever speaks Arrow's C stream.
 
-        Of a sparse array they need coordinates; dense arrays are written with ``a[...] = x``. All
-        of it is one write: readers see all or nothing.
+        Of a sparse array they need coordinates; of a dense one, such a dict or a numpy array fills
+        all of it, as ``a[...] = x`` does. All of it is one write: readers see all or nothing.
         """
         return self._as_written(lambda array: array._write(data, at))
 
     def _write(self, data: Any, at: Any) -> list[str]:
         self._written_to()
         data = self._table(data)
-        if not isinstance(data, Mapping):
-            return self._write_table(data, at)
         schema = self.schema
+        cells = isinstance(data, Mapping) or (not schema.sparse and isinstance(data, np.ndarray))
+        if not cells:
+            return self._write_table(data, at)
         if not schema.sparse:
             return self._write_box(index_box(self, ...), data, at)
         fields = {dim["name"]: dim for dim in schema.dims}
@@ -117,6 +119,9 @@ class Changing:
             return data
         if any(data.index.names):
             data = data.reset_index()
+        elif "index" in self.schema.dim_names and "index" not in data.columns and data.index.nlevels == 1:
+            # What an index without a name is called when a data frame makes an array.
+            data = data.reset_index(names=["index"])
         table = tabled(data)
         if isinstance(table, Mapping):
             return table
@@ -128,8 +133,9 @@ class Changing:
             if field is None or field["cell_val_num"] != 1 or field.get("enumeration"):
                 continue
             dtype = dtype_of(field["datatype"])
-            wanted = pa.from_numpy_dtype(dtype) if dtype.kind in "iuf" else None
-            numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+            nothing = table.column(i).null_count == len(table)
+            wanted = pa.from_numpy_dtype(dtype) if dtype.kind in "iuf" or (nothing and dtype.kind == "b") else None
+            numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or nothing
             if wanted is None or not numbers or column.type == wanted:
                 continue
             try:
@@ -170,8 +176,18 @@ class Changing:
         columns = self._box_columns(box, named)
         grown = [(min(low, dim.low), max(high, dim.high)) for (low, high), dim in zip(pairs, dims)]
         if schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]:
-            self.evolve(expand=grown)
+            self._grow(grown, at)
         return self._store_box(box, columns, at)
+
+    def _grow(self, pairs: list[tuple[int, int]], at: Any) -> None:
+        """Expands the current domain as of a time, so that it is as large then as what is written."""
+        try:
+            self.evolve(expand=pairs, at=at)
+        except ArgumentError:
+            if at is None:
+                raise
+            # The schema is of a later time than the cells.
+            self.evolve(expand=pairs)
 
     def delete(self, where: Condition | str, *, at: Any = None) -> str:
         """Deletes the cells of a sparse array that meet a condition, from now on."""

@@ -187,7 +187,7 @@ class Dimension:
         """A bound of text, or a number: exact where whole numbers are counted."""
         if self.text:
             if isinstance(value, (bytes, str)):
-                return value if isinstance(value, bytes) else value.encode()
+                return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
             raise TypeError(f"dimension {self.name!r} takes text, not {value!r}")
         value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
         if isinstance(value, (bool, np.bool_, str, bytes)) or not _is_number(value):

@@ -106,7 +106,12 @@ def tabled(frame: Any) -> Any:
         import pyarrow as pa
     except ModuleNotFoundError:
         return {str(name): frame[name] for name in frame.columns}
-    return pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for i, column in enumerate(table.schema):
+        if pa.types.is_null(column.type):
+            # Objects of which none says what they are.
+            table = table.set_column(i, column.name, table.column(i).cast(pa.large_string()))
+    return table
 
 
 def all_bytes(values: np.ndarray) -> bool:

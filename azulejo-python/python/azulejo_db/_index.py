@@ -268,6 +268,11 @@ def _uncounted(dim: Dimension, part: Any, _: bool) -> Axis:
     return Axis.of_ranges(dim, [(dim.pack(a), dim.pack(b)) for a, b in pairs if a <= b])
 
 
+def _places(dim: Dimension, items: np.ndarray) -> np.ndarray:
+    """Positions of one dimension; those that flags name."""
+    return dim.positions(items) if items.dtype == bool and items.ndim == 1 else items
+
+
 def points_of(array: Array, key: Any) -> Point:
     """Lists of positions, broadcast against one another; or a flag for each cell."""
     dims = array.schema.axes
@@ -282,7 +287,7 @@ def points_of(array: Array, key: Any) -> Point:
     for part in key:
         if isinstance(part, slice) or part is None or part is Ellipsis:
             raise IndexError("vindex takes lists of positions, no slices; oindex takes both")
-    lists = np.broadcast_arrays(*(np.asarray(k) for k in key))
+    lists = np.broadcast_arrays(*(_places(dim, np.asarray(k)) for k, dim in zip(key, dims)))
     columns = []
     for items, dim in zip(lists, dims):
         ticks = dim.positions(items.reshape(-1))

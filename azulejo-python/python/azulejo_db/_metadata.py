@@ -14,7 +14,7 @@ from ._types import datatype_of, dtype_of, is_bytes, is_text
 def decoded(datatype: str, raw: bytes) -> Any:
     """A stored value as Python has it: text, bytes, a number, or a numpy array of several."""
     if is_text(datatype):
-        return raw.decode("utf-8", "replace")
+        return raw.decode("utf-8", "surrogateescape")
     if is_bytes(datatype):
         return raw
     values = np.frombuffer(raw, dtype=dtype_of(datatype))
@@ -26,7 +26,7 @@ def decoded(datatype: str, raw: bytes) -> Any:
 def encoded(value: Any) -> tuple[str, bytes]:
     """A value as it is stored."""
     if isinstance(value, str):
-        return "STRING_UTF8", value.encode()
+        return "STRING_UTF8", value.encode("utf-8", "surrogateescape")
     if isinstance(value, (bytes, bytearray)):
         return "BLOB", bytes(value)
     if isinstance(value, (dt.datetime, dt.date)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence
 import numpy as np
 
 from . import _async
+from ._time import U64_MAX
 from ._types import cell_type, dtype_of, is_plain
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Query:
         ranges: list | None = None,
         points: list | None = None,
         views: bool = False,
+        raw: bool = False,
     ):
         schema = array.schema
         self._array = array
@@ -42,7 +44,8 @@ class Query:
         self._fields = schema.dim_names + array._fields() if fields is None else _names(fields)
         self._order = order or ("unordered" if schema.sparse else "row")
         self._limit, self._memory = _count("limit", limit), _count("memory", memory)
-        self._ranges, self._points, self._views = ranges, points, views
+        self._ranges, self._points = ranges, points
+        self._views, self._raw = views, raw
 
     def points(self, *coordinates: Any) -> Query:
         """The same of the cells at these coordinates: a list for each dimension."""
@@ -71,6 +74,7 @@ class Query:
     def _with(self, **changes: Any) -> Query:
         kept = {
             "limit": self._limit, "ranges": self._ranges, "points": self._points, "views": self._views,
+            "raw": self._raw,
         }
         return Query(
             self._array, self._where, self._fields, self._order, memory=self._memory, **(kept | changes)
@@ -145,10 +149,10 @@ class Query:
     # -- Arrow --------------------------------------------------------------------------------
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._reader().arrow_stream(self._views)
+        return self._reader().arrow_stream(self._views, self._raw)
 
     def __arrow_c_schema__(self) -> Any:
-        return self._with(limit=0)._reader().arrow_schema(self._views)
+        return self._with(limit=0)._reader().arrow_schema(self._views, self._raw)
 
     def to_arrow(self) -> Any:
         """All rows as a ``pyarrow.Table``."""
@@ -216,7 +220,7 @@ def _count(what: str, number: Any) -> int | None:
         return None
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 0:
         raise ValueError(f"{what} is a whole number from 0, not {number!r}")
-    return int(number)
+    return min(int(number), U64_MAX)
 
 
 def request(

@@ -121,16 +121,18 @@ class Reading:
         limit: int | None = None,
         memory: int | None = None,
         strings: str = "large",
+        raw: bool = False,
     ) -> Query:
         """The cells that meet a condition, as a table: to numpy, Arrow, pandas or polars.
 
         Nothing is read before the table is asked for its rows. ``strings="view"``: text and bytes
-        are views in Arrow, as polars and duckdb keep them.
+        are views in Arrow, as polars and duckdb keep them. ``raw``: Arrow gets values as they are
+        stored, such as the bytes of text that is no UTF-8, indices of labels, and ticks of times.
         """
         if strings not in ("large", "view"):
             raise ValueError(f"strings is 'large' or 'view', not {strings!r}")
         return Query(
-            self, condition_text(where), fields, order, limit, memory, views=strings == "view"
+            self, condition_text(where), fields, order, limit, memory, views=strings == "view", raw=raw
         )
 
     def dataset(self) -> Any:

@@ -244,7 +244,7 @@ class Schema:
 
     @classmethod
     def from_arrow(
-        cls, schema: Any, index: Sequence[str], domains: Mapping[str, tuple] | None = None, **options
+        cls, schema: Any, index: str | Sequence[str], domains: Mapping[str, tuple] | None = None, **options
     ) -> Schema:
         """A sparse array for tables of an Arrow schema (of whatever has ``__arrow_c_schema__``, or a
         stream's capsule); ``index`` names the dimensions.
@@ -261,6 +261,7 @@ class Schema:
         cls, fields: Sequence[Attr], index: Sequence[str], domains: Mapping[str, tuple] | None = None, **options
     ) -> Schema:
         """A sparse array of these fields, some of which become dimensions."""
+        index = [index] if isinstance(index, str) else list(index)
         named = {field.name: field for field in fields}
         missing = [name for name in index if name not in named]
         if missing:
@@ -269,7 +270,7 @@ class Schema:
         return cls(dims, [field for field in fields if field.name not in index], sparse=True, **options)
 
     @classmethod
-    def from_pandas(cls, frame: Any, index: Sequence[str] | None = None, **options) -> Schema:
+    def from_pandas(cls, frame: Any, index: str | Sequence[str] | None = None, **options) -> Schema:
         """A sparse array for data frames like this one; its index makes the dimensions."""
         if index is None:
             index = [name or "index" for name in frame.index.names]
@@ -412,6 +413,6 @@ def _table_dim(field: Attr, domain: tuple | None) -> Dim:
         low, high = domain or (-(2**62), 2**62)
         return Dim(name, (low, high), 10_000, kind)
     info = np.iinfo(kind)
-    tile = min(10_000, info.max // 4)
-    low, high = domain or (int(info.min) + 1, int(info.max) - 2 * tile)
-    return Dim(name, (low, high), tile, kind)
+    # All values of the type but one, which a domain cannot have, in tiles that divide them.
+    low, high = domain or (int(info.min), int(info.max) - 1)
+    return Dim(name, (low, high), 16 if kind.itemsize == 1 else 256 if kind.itemsize == 2 else 8192, kind)

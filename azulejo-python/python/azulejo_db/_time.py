@@ -19,6 +19,8 @@ def moment(at: Any, *, last: bool = False) -> int | None:
             raise ValueError(f"a moment is a number of milliseconds since 1970, not {at}")
         return int(at)
     if isinstance(at, dt.datetime):
+        # pandas' own has an astimezone that wants a zone.
+        at = at.to_pydatetime() if hasattr(at, "to_pydatetime") else at
         at = at if at.tzinfo else at.astimezone()
         return round(at.timestamp() * 1000)
     if isinstance(at, str):

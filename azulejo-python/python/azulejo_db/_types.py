@@ -90,7 +90,7 @@ def datatype_of(dtype: Any) -> tuple[str, int | None]:
 def from_bytes(raw: bytes, datatype: str) -> Any:
     """A bound or coordinate as a Python or numpy value."""
     if is_text(datatype):
-        return raw.decode("utf-8", "replace")
+        return raw.decode("utf-8", "surrogateescape")
     if is_bytes(datatype):
         return raw
     values = np.frombuffer(raw, dtype=dtype_of(datatype))

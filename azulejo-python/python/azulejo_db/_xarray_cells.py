@@ -31,19 +31,31 @@ class Cells(BackendArray):
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         if (lists := self._lists(key)) is not None:
             return self._points(lists)
+        if not any(isinstance(part, np.ndarray) for part in key.tuple):
+            return self._outer(key.tuple)
         return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, self._outer
+            self._cut(key), self.shape, indexing.IndexingSupport.OUTER, self._outer
         )
+
+    def _cut(self, key: indexing.ExplicitIndexer) -> indexing.ExplicitIndexer:
+        """The same with slices of nothing as xarray can reverse them."""
+        parts = [
+            slice(0, 0) if isinstance(part, slice) and not range(*part.indices(size)) else part
+            for part, size in zip(key.tuple, self.shape)
+        ]
+        return key if isinstance(key, indexing.VectorizedIndexer) else type(key)(tuple(parts))
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
         if (lists := self._lists(key)) is not None:
             return await asyncio.to_thread(self._points, lists)
+        if not any(isinstance(part, np.ndarray) for part in key.tuple):
+            return await asyncio.to_thread(self._outer, key.tuple)
 
         async def read(outer: tuple) -> np.ndarray:
             return await asyncio.to_thread(self._outer, outer)
 
         return await indexing.async_explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, read
+            self._cut(key), self.shape, indexing.IndexingSupport.OUTER, read
         )
 
     def _lists(self, key: indexing.ExplicitIndexer) -> list[np.ndarray] | None:

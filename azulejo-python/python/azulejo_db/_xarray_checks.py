@@ -12,6 +12,8 @@ from ._array import Array
 
 _SCALAR = "__scalar"
 _MODES = ("w-", "w", "a", "a-", "r+")
+#: Units of durations, as xarray writes them.
+_DURATIONS = ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds")
 
 
 def mode(mode: str | None, append_dim: str | None, region: Any) -> str:
@@ -111,6 +113,21 @@ class Existing:
         """Whether a variable that is there gets new cells."""
         return mode != "a-" or self._append_dim in variable.dims
 
+    @staticmethod
+    def _times(array: Array, name: str, variable: xr.Variable) -> None:
+        """Raises ``ValueError`` for times that are not whole in the unit of those that are there:
+        xarray has written them in another unit, and warned.
+        """
+        kept = array._key_values().get(f"__tiledb_attr.{array.schema.attr_names[0]}.units")
+        there, new = kept and kept[1].decode(errors="replace"), variable.attrs.get("units")
+        unit = lambda text: text.split()[0].lower().rstrip("s")  # noqa: E731
+        counts = there and (" since " in there or there in _DURATIONS)
+        if counts and new and unit(there) != unit(new):
+            raise ValueError(
+                f"variable {name!r} is kept in {there!r}, in which its new values are no whole numbers; "
+                f"write it anew with a unit such as encoding={{{name!r}: {{'units': {new!r}}}}}"
+            )
+
     def variable(self, name: str, variable: xr.Variable, mode: str, encoded: bool) -> None:
         """Raises ``ValueError`` for a variable that does not suit what is there."""
         member = "v" + name if name.startswith("__") else name
@@ -127,6 +144,7 @@ class Existing:
             )
         if not self.is_written(variable, mode):
             return
+        self._times(array, name, variable)
         for dim, size in variable.sizes.items():
             wanted = self._sizes[dim]
             if dim == self._append_dim:

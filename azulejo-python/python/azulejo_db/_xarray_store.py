@@ -174,6 +174,7 @@ class AzulejoStore(WritableCFDataStore):
 
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
         job = writer if isinstance(writer, Job) else Job(self._ctx)
+        variables = {name: _to_the_second(name, variable) for name, variable in variables.items()}
         variables, attributes = self.encode(variables, attributes)
         there = self._ctx.core.object_type(self._uri)
         if there is None:
@@ -308,6 +309,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
         return ";".join(str(v) for v in value)
     return value
+
+
+def _to_the_second(name: Any, variable: xr.Variable) -> xr.Variable:
+    """A coordinate of times in seconds, if nothing says otherwise. xarray would take the longest unit
+    of which these times are whole ones, which those that are appended later need not be.
+    """
+    if variable.dims != (name,) or variable.dtype.kind != "M" or {"units", "dtype"} & set(variable.encoding):
+        return variable
+    times = np.asarray(variable.data)
+    if np.isnat(times).any() or (times != times.astype("datetime64[s]")).any():
+        return variable
+    variable = variable.copy(deep=False)
+    variable.encoding = {**variable.encoding, "units": "seconds since 1970-01-01"}
+    return variable
 
 
 def make_group(path: str, ctx: Any, job: Job) -> None:

@@ -171,13 +171,13 @@ def partitions(array: Array, number: int | None = None) -> list[tuple[Any, Any] 
         return [None]
     low, high = written[0]
     if kind.kind == "f":
-        edges = np.linspace(low, high, (number or 16) + 1, dtype=kind)
+        # Not by the difference, which may be more than the type holds.
+        share = np.arange((number or 16) + 1) / (number or 16)
+        edges = (low * (1 - share) + high * share).astype(kind)
         cuts = [(a, np.nextafter(b, kind.type(-np.inf))) for a, b in zip(edges, edges[1:])]
         cuts[-1] = (cuts[-1][0], high)
         return [(a, b) for a, b in cuts if a <= b]
-    first, last = int(np.int64(low.view(np.int64) if kind.kind in "mM" else low)), int(
-        np.int64(high.view(np.int64) if kind.kind in "mM" else high)
-    )
+    first, last = (int(bound.view(np.int64) if kind.kind in "mM" else bound) for bound in (low, high))
     origin, extent = int(dim["domain"][0]), int(dim["tile_extent"] or 1)
     tile, end = (first - origin) // extent, (last - origin) // extent
     count = end - tile + 1

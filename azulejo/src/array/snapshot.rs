@@ -26,6 +26,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     inner: Arc<SnapshotInner>,
+    /// What reads through this handle belong to: the context of opening, or a part of it that is
+    /// cancelled alone.
+    context: Context,
 }
 
 #[derive(Debug)]
@@ -127,6 +130,7 @@ impl Snapshot {
         };
         Ok(Self {
             inner: Arc::new(inner),
+            context: context.clone(),
         })
     }
 
@@ -187,7 +191,7 @@ impl Snapshot {
     /// fragments, or whose attributes were dropped or changed since.
     pub(super) async fn reopened(&self, waiting: Waiting) -> Option<Result<Array>> {
         let inner = &*self.inner;
-        let (context, uri, asked) = (&inner.context, &inner.uri, inner.asked);
+        let (context, uri, asked) = (self.context(), &inner.uri, inner.asked);
         let mut scope = OpenScope::default();
         if asked.end != u64::MAX || inner.scope != scope {
             return None;
@@ -237,10 +241,18 @@ impl Snapshot {
         }
     }
 
-    /// The context that it was opened with.
+    /// The context that it was opened with, or the part of it that [`Array::cancellable`] made.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.inner.context
+        &self.context
+    }
+
+    /// The same, whose reads belong to another context.
+    pub(super) fn through(&self, context: Context) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            context,
+        }
     }
 
     /// Where it lies.

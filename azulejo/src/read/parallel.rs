@@ -41,7 +41,8 @@ impl<'o> UnusedBytes<'o> {
     }
 }
 
-/// Runs `work` for each item: on all threads if there are several.
+/// Runs `work` for each item: on all threads if there are several. Who cancels the context ends it
+/// before the next item.
 pub(super) fn each<I: Send, R: Send>(
     context: &Context,
     items: Vec<I>,
@@ -51,8 +52,11 @@ pub(super) fn each<I: Send, R: Send>(
         return items.into_iter().map(work).collect();
     }
     let most = items.len().div_ceil(TASKS);
+    let operation = context.begin();
     context.install(|| {
         let items = items.into_par_iter().with_max_len(most);
-        items.map(work).collect()
+        items
+            .map(|item| operation.check().and_then(|()| work(item)))
+            .collect()
     })
 }

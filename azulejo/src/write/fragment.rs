@@ -266,23 +266,21 @@ impl FragmentSink {
             files: parts,
             tiles,
         };
+        let operation = context.begin();
+        let run = |task: &mut Task| operation.check().and_then(|()| stage.run(task));
         for wave in waves(tiles) {
             let mut tasks = stage.plan(&wave.tiles, spare);
-            let run = |tasks: &mut [Task]| tasks.iter_mut().try_for_each(|task| stage.run(task));
             let mut write = || {
                 write(files, spare, pending)?;
                 write_plain(files, &stage, &wave.tiles)
             };
             if wave.bytes < PARALLEL_BYTES {
                 write()?;
-                run(&mut tasks)?;
+                tasks.iter_mut().try_for_each(run)?;
             } else {
                 let (written, done) = context.install(|| {
                     rayon::join(write, || {
-                        tasks
-                            .par_iter_mut()
-                            .with_max_len(1)
-                            .try_for_each(|task| stage.run(task))
+                        tasks.par_iter_mut().with_max_len(1).try_for_each(run)
                     })
                 });
                 written?;

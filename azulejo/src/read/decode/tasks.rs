@@ -122,12 +122,16 @@ impl DecodeTask<'_> {
     }
 }
 
-/// Runs tasks on all threads, or here if they are few.
+/// Runs tasks on all threads, or here if they are few. Who cancels the array's context ends them
+/// before the next one.
 pub(super) fn run(array: &Array, tasks: Vec<DecodeTask<'_>>) -> Result<()> {
     let bytes: usize = tasks.iter().map(DecodeTask::bytes).sum();
     if tasks.len() < 2 || bytes < PARALLEL_BYTES {
         return tasks.into_iter().try_for_each(DecodeTask::run);
     }
-    let run = || tasks.into_par_iter().try_for_each(DecodeTask::run);
-    array.context().install(run)
+    let operation = array.context().begin();
+    let run = |task: DecodeTask<'_>| operation.check().and_then(|()| task.run());
+    array
+        .context()
+        .install(|| tasks.into_par_iter().try_for_each(run))
 }

@@ -80,6 +80,7 @@ pub(super) fn fill_layers(
             work.push((band, out, cell_size, Arc::clone(&tiles)));
         }
     }
+    let operation = fetcher.array().context().begin();
     let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, Arc<Vec<_>>)| {
         with_scratch(|scratch| {
             let mut filler = Filler {
@@ -96,6 +97,7 @@ pub(super) fn fill_layers(
             };
             let mut file: Option<TileFile> = None;
             for &task in &band.tasks {
+                operation.check()?;
                 let part: Option<&StoredPart<'_>> = tiles.get(task).and_then(Option::as_ref);
                 if let (Some(part), Some(task)) = (part, tasks.get(task)) {
                     filler.tile(part, task, fetched, &mut file)?;

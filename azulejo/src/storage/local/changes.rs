@@ -15,6 +15,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// How often a folder is made anew whose parent somebody has removed meanwhile.
+const FOLDER_ATTEMPTS: usize = 8;
+
 /// One change, as tests see it that rebuild what a power failure leaves.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
@@ -84,14 +87,18 @@ impl Changes {
         let parent = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
-        match (fs::create_dir(path), parent) {
-            (Ok(()), _) => self.log(|| FileChange::MakeFolder(path.to_owned())),
-            (Err(e), Some(parent)) if e.kind() == ErrorKind::NotFound => {
-                self.make_folders(parent)?;
-                return self.make_folders(path);
+        let mut attempts = FOLDER_ATTEMPTS;
+        loop {
+            match (fs::create_dir(path), parent) {
+                (Ok(()), _) => break self.log(|| FileChange::MakeFolder(path.to_owned())),
+                // Not for ever: a file system such as /proc says so of every new name.
+                (Err(e), Some(parent)) if e.kind() == ErrorKind::NotFound && attempts > 0 => {
+                    self.make_folders(parent)?;
+                    attempts -= 1;
+                }
+                (Err(_), _) if path.is_dir() => return Ok(()),
+                (Err(e), _) => return Err(e),
             }
-            (Err(_), _) if path.is_dir() => return Ok(()),
-            (Err(e), _) => return Err(e),
         }
         self.note(path);
         Ok(())

@@ -165,3 +165,13 @@ fn links_count_as_what_they_point_at() {
     storage.delete(&[root.join("link")]).unwrap();
     assert_eq!(storage.list(&root.join("real")).unwrap().len(), 2);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn where_no_folder_can_be_made_is_an_error() {
+    let place = Uri::parse("/proc/azulejo/a/b").unwrap().path().clone();
+    let made = LocalStorage::new().make_folder(&place);
+    assert!(matches!(made, Err(Error::Storage { .. })), "{made:?}");
+    let put = LocalStorage::new().put(&place, Bytes::from_static(b"1"));
+    assert!(matches!(put, Err(Error::Storage { .. })), "{put:?}");
+}
