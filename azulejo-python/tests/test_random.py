@@ -250,6 +250,80 @@ def test_points_and_loc_beside_pandas(frame, cells):
             np.testing.assert_equal(x, by.loc[i, "x"])
 
 
+def test_rows_at_each_time_beside_a_dict():
+    """Writes over one another, deletes and consolidations: what was there at each time."""
+    rng = np.random.default_rng([SEED, 520])
+    for case in range(max(CASES // 20, 1)):
+        dims = [az.Dim("k", dtype=str), az.Dim("i", (-50, 50), 7, "int8")]
+        schema = az.Schema(dims, [az.Attr("v", "int64"), az.Attr("s", str, nullable=True)], sparse=True)
+        array, begun = az.create(f"mem://rows{SEED}-{case}", schema, at=1_600_000_000_000), 1_700_000_000_000
+        rows, states = {}, []
+        for at in range(begun, begun + 12):
+            rows = dict(rows)
+            what = rng.random()
+            if what < 0.6 or not rows:
+                places = {(str(rng.choice(["", "a", "b", "ab", "z"])), int(rng.integers(-50, 51))) for _ in range(10)}
+                new = {p: (int(rng.integers(-99, 99)), None if rng.random() < 0.3 else str(rng.choice(["", "x", "ß"]))) for p in places}
+                array.write({
+                    "k": [k for k, _ in new], "i": [i for _, i in new], "v": [v for v, _ in new.values()],
+                    "s": np.array([t for _, t in new.values()], object),
+                }, at=at)
+                rows.update(new)
+            elif what < 0.85:
+                least = int(rng.integers(-99, 99))
+                array.delete((az.col("v") > least) & (az.col("k") != "a"), at=at)
+                rows = {p: r for p, r in rows.items() if not (r[0] > least and p[0] != "a")}
+            else:
+                array.consolidate()
+            states.append(rows)
+        def told(opened):
+            found = opened.query(order="row").to_numpy()
+            return list(zip(found["k"], found["i"].tolist(), found["v"].tolist(), found["s"].tolist()))
+        for at, state in enumerate(states, begun):
+            wanted = sorted((k.encode(), i, v, t) for (k, i), (v, t) in state.items())
+            assert [(k.encode(), *rest) for k, *rest in told(az.open(array.uri, at=at))] == wanted
+            assert az.open(array.uri, at=at).agg("count") == len(state)
+        array.consolidate(purge_deleted=True)
+        array.vacuum()
+        assert [(k.encode(), *rest) for k, *rest in told(az.open(array.uri))] == wanted
+        assert [f for f in array.check(deep=True) if f[0] == "error"] == []
+
+
+def test_queries_of_grids_beside_numpy():
+    rng = np.random.default_rng([SEED, 550])
+    for case in range(max(CASES // 20, 1)):
+        shape = tuple(rng.integers(1, 9, int(rng.integers(1, 4))).tolist())
+        values, nulls = rng.integers(-9, 9, shape), rng.random(shape) < 0.3
+        data = {"v": values, "n": np.ma.MaskedArray(values * 2, nulls), "s": cells_of(rng, "text", shape)}
+        tiles = [int(rng.integers(1, n + 2)) for n in shape]
+        array = az.write(f"mem://grids{SEED}-{case}", data, tiles=tiles)
+        names = array.schema.dim_names
+        for _ in range(20):
+            at = int(rng.integers(-9, 9))
+            where, mask = [
+                (az.col("v") > at, values > at), (az.col("n") <= at, (values * 2 <= at) & ~nulls), (az.col("n").is_null(), nulls),
+                (az.col("s") == "a", data["s"] == "a"), (az.col(names[0]) >= 2, np.indices(shape)[0] >= 2),
+                ((az.col("v") == at) | (az.col("s") != ""), (values == at) | (data["s"] != "")), (None, np.ones(shape, bool)),
+            ][int(rng.integers(0, 7))]
+            order, limit = str(rng.choice(["row", "col"])), None if rng.random() < 0.5 else int(rng.integers(0, 20))
+            ends = {n: tuple(sorted(rng.integers(0, size, 2).tolist())) for n, size in zip(names, shape)}
+            inside = np.zeros(shape, bool)
+            inside[tuple(slice(a, b + 1) for a, b in ends.values())] = True
+            query = array.query(where, order=order, limit=limit)
+            if rng.random() < 0.6:
+                query, mask = query.box(**ends), mask & inside
+            places = np.argwhere(mask) if order == "row" else np.argwhere(mask.T)[:, ::-1]
+            places = places[:limit]
+            found, key = query.to_numpy(), tuple(places.T)
+            for axis, name in enumerate(names):
+                assert found[name].tolist() == places[:, axis].tolist(), (where, order, limit)
+            assert found["v"].tolist() == values[key].tolist() and found["s"].tolist() == data["s"][key].tolist()
+            assert found["n"].tolist() == data["n"][key].tolist()
+            assert query.count() == len(places)
+            if where is not None:
+                assert array.agg("count", sum="v", nulls="n", where=where)["count"] >= len(places)
+
+
 def test_windows_beside_xarray():
     xr = pytest.importorskip("xarray")
     import azulejo_db.xarray  # noqa: F401
