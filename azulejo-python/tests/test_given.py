@@ -254,3 +254,51 @@ def test_what_is_opened_to_be_read_is_not_written_to(grid, table, tmp_path):
 def test_schemas_that_cannot_be(make):
     with pytest.raises((TypeError, ValueError)):
         make()
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    """CHAR, as TileDB-Py writes bytes: read as text, and nothing is lost."""
+    schema = az.Schema([az.Dim("d", (0, 9), 5)], [az.Attr("v", "CHAR", var=True)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    cells = [b"\xff\x00", "ß".encode(), b""]
+    array.write({"d": [0, 1, 2], "v": cells})
+    found = array.query(order="row").to_numpy()["v"]
+    assert found[1] == "ß" and [v.encode("utf-8", "surrogateescape") for v in found] == cells
+    array.write({"d": [5, 6, 7], "v": found})
+    query = array.query(order="row", raw=True)
+    assert query.to_arrow()["v"].to_pylist() == cells * 2 and pa.schema(query).field("v").type == pa.large_binary()
+    with pytest.raises(pa.ArrowInvalid, match="raw"):
+        array.query().to_arrow()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_whole_numbers_as_an_index(tmp_path, kind):
+    info = np.iinfo(kind)
+    ids = np.array([info.min, info.min + 1, 5, info.max - 1], kind)
+    array = az.write(tmp_path / "a", pd.DataFrame({"id": ids, "v": ids}), index="id")
+    assert array.query(order="row").to_pandas()["v"].tolist() == ids.tolist()
+    assert array.loc[info.max - 1]["v"].tolist() == [info.max - 1]
+
+
+def test_tables_of_nothing(tmp_path):
+    """Without rows, or without a value in a column, there is no telling what it holds: text."""
+    empty = pd.DataFrame({"i": np.array([], "i8"), "s": np.array([], object)})
+    array = az.write(tmp_path / "a", empty, index="i")
+    assert array.agg("count") == len(array.query().to_pandas()) == 0
+    array.write(pd.DataFrame({"i": [1], "s": ["x"]}))
+    array.write(pd.DataFrame({"i": [2], "s": [None]}))
+    assert array.query(order="row").to_numpy()["s"].tolist() == ["x", None]
+    numbers = az.write(tmp_path / "b", pd.DataFrame({"i": [1], "n": pd.array([4], "Int32")}), index="i")
+    numbers.write(pd.DataFrame({"i": [2], "n": [None]}))
+    assert numbers.query(order="row").to_numpy()["n"].tolist() == [4, None]
+
+
+def test_frames_without_a_named_index(tmp_path):
+    array = az.write(tmp_path / "a", pd.DataFrame({"v": [1, 2]}))
+    array.write(pd.DataFrame({"v": [5]}, index=[7]))
+    assert array.query(order="row").to_pandas().values.tolist() == [[0, 1], [1, 2], [7, 5]]
+
+
+def test_moments_of_pandas(grid):
+    assert az.open(grid[0].uri, at=pd.Timestamp("2099-01-01")).shape == grid[1].shape
+    assert az.open(grid[0].uri, at=pd.Timestamp("2099-01-01", tz="Europe/Berlin")).shape == grid[1].shape

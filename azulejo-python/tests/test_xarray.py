@@ -181,3 +181,16 @@ def test_points_are_read_one_by_one(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found["t"].isel(y=y, x=x), cells[:, y.values, x.values])
     none = xr.DataArray(np.arange(0), dims="p")
     assert found["t"].isel(y=none, x=none).values.shape == (4, 0)
+
+
+def test_times_that_are_appended_stay_what_they_are(tmp_path):
+    at = lambda *times: xr.Dataset({"v": ("time", np.arange(len(times)))}, {"time": np.array(times, "M8[ns]")})  # noqa: E731
+    at("2024-01-01").azulejo.to(tmp_path / "a")
+    at("2024-01-01T06").azulejo.to(tmp_path / "a", append_dim="time")
+    assert xr.open_dataset(tmp_path / "a")["time"].values.astype("M8[h]").astype(int).tolist() == [473352, 473358]
+    days = {"time": {"units": "days since 1900-01-01 00:00:00.0", "dtype": "int32"}}
+    at("2024-01-01").azulejo.to(tmp_path / "b", encoding=days)
+    at("2024-01-02").azulejo.to(tmp_path / "b", append_dim="time")
+    with pytest.warns(UserWarning, match="faithfully"), pytest.raises(ValueError, match="no whole numbers"):
+        at("2024-01-02T06").azulejo.to(tmp_path / "b", append_dim="time")
+    assert xr.open_dataset(tmp_path / "b").sizes["time"] == 2

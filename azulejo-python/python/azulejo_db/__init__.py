@@ -19,7 +19,7 @@ from ._array import EMPTY_DIMS, Array
 from ._context import Context, shared
 from ._core import __version__
 from ._expr import Column, Condition, col
-from ._given import all_bytes, is_frame, settled, tabled
+from ._given import all_bytes, given, is_frame, settled, tabled
 from ._group import Group
 from ._index import Box
 from ._progress import Progress, observed
@@ -138,7 +138,7 @@ def write(
     if mode not in ("w-", "w", "a"):
         raise ValueError(f"mode is 'w-', 'w' or 'a', not {mode!r}")
     if isinstance(data, (list, tuple, range)):
-        data = np.asarray(data)
+        data = given(data)[0]
     table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
     if not table and not isinstance(data, (np.ndarray, Mapping)):
         raise TypeError(

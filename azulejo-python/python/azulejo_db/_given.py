@@ -38,16 +38,10 @@ def given(values: Any) -> Given:
         # Rows of different lengths: cells of any number of values.
         found = np.empty(len(values), object)
         found[:] = list(values)
-    if found.dtype.kind in "US" and not isinstance(values, (str, bytes)) and not _all_text(values):
-        # numpy writes numbers among text as text.
+    if found.dtype.kind in "US":
+        # numpy writes numbers among text as text, and cuts zero bytes off its end.
         found = np.asarray(values, dtype=object)
     return found, None
-
-
-def _all_text(values: Any) -> bool:
-    if isinstance(values, (list, tuple)):
-        return all(map(_all_text, values))
-    return isinstance(values, (str, bytes)) or getattr(values, "dtype", np.dtype(object)).kind in "US"
 
 
 def _from_pandas(values: Any) -> Given:
