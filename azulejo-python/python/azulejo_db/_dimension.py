@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 import operator
 import struct
@@ -43,6 +44,15 @@ class Dimension:
         self.low, self.high = (None, None) if domain is None or self.text else map(self._stored, domain)
         letter = {"i": "bhiq", "u": "BHIQ", "m": "bhiq", "M": "bhiq", "f": "  fd"}.get(kind, "BHIQ")
         self._pack = struct.Struct("<" + letter[self.dtype.itemsize.bit_length() - 1]).pack
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], current: Any) -> Dimension:
+        """One of these, which arrays with the same dimension share."""
+        domain = document["domain"]
+        return _shared(
+            document["name"], document["datatype"], document["tile_extent"],
+            None if domain is None else tuple(domain), None if current is None else tuple(current),
+        )
 
     def _stored(self, bound: Any) -> int | float:
         return float(bound) if self.dtype.kind == "f" else int(bound)
@@ -210,6 +220,11 @@ class Dimension:
         if unit == "generic":
             return (ends[0], 1), (ends[1], 1)
         return _scaled(ends[0], unit, self.unit), _scaled(ends[1], unit, self.unit)
+
+
+@functools.lru_cache(4096)
+def _shared(name: str, datatype: str, extent: Any, domain: Any, current: Any) -> Dimension:
+    return Dimension({"name": name, "datatype": datatype, "tile_extent": extent, "domain": domain}, current)
 
 
 def _is_number(value: Any) -> bool:

@@ -312,7 +312,7 @@ class Schema:
     def axes(self) -> tuple[Dimension, ...]:
         """The dimensions, as coordinates are counted along them."""
         current = self._json.get("current_domain") or [None] * len(self.dims)
-        return tuple(map(Dimension, self.dims, current))
+        return tuple(map(Dimension.of, self.dims, current))
 
     @functools.cached_property
     def dim_names(self) -> list[str]:
