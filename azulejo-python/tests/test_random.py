@@ -1,6 +1,6 @@
 """Random keys, writes, queries and windows beside numpy, pandas and xarray on numpy.
 
-``AZULEJO_CASES`` says how many of each (200), ``AZULEJO_SEED`` which ones (1).
+``AZULEJO_CASES`` says how many of each (60), ``AZULEJO_SEED`` which ones (1).
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 import azulejo_db as az
 
-CASES = int(os.environ.get("AZULEJO_CASES", 200))
+CASES = int(os.environ.get("AZULEJO_CASES", 60))
 SEED = int(os.environ.get("AZULEJO_SEED", 1))
 TYPES = [
     "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "bool",
