@@ -158,3 +158,11 @@ def test_dates_in_conditions(tmp_path):
     array = az.create(tmp_path / "a", schema)
     array.write({"i": [1, 2], "day": np.array(["2024-01-01", "2025-01-01"], "datetime64[D]")})
     assert array.query(col("day") > dt.date(2024, 6, 1)).to_numpy()["i"].tolist() == [2]
+
+
+def test_both_zeros_are_one_of_several(tmp_path):
+    frame = pd.DataFrame({"i": range(4), "x": [0.0, -0.0, 1.0, np.nan], "n": [0, 1, 0, 2]})
+    array = az.write(tmp_path / "a", frame, index="i")
+    for zero in (0.0, -0.0, 0, np.float32(0)):
+        assert array.query(col("x").isin([zero, 1.0]), order="row").to_numpy()["i"].tolist() == [0, 1, 2]
+    assert array.query(col("n").isin([0, 2]), order="row").to_numpy()["i"].tolist() == [0, 2, 3]

@@ -101,6 +101,10 @@ class Column:
         several = list(values)
         known = [v for v in several if not is_null(v) or isinstance(v, float)]
         found = Condition(f"{self._name} in ({', '.join(map(_literal, known))})")
+        numbers = (int, float, np.integer, np.floating)
+        if any(isinstance(v, numbers) and not isinstance(v, bool) and v == 0 for v in known):
+            # A list is looked through bit by bit, and misses the other zero of reals.
+            found |= self == 0
         return found if len(known) == len(several) else found | self.is_null()
 
     def between(self, low: Any, high: Any) -> Condition:
