@@ -165,7 +165,7 @@ fn sequence(ctx: &Ctx, dice: &mut Dice<'_>) {
             break;
         }
         let f = CALLED[dice.below(CALLED.len())];
-        let mut last = std::ptr::null_mut();
+        let (mut last, mut before) = (std::ptr::null_mut(), 0);
         let mut words = Vec::new();
         for letter in f.letters.chars() {
             let choice = dice.byte();
@@ -179,6 +179,8 @@ fn sequence(ctx: &Ctx, dice: &mut Dice<'_>) {
                 'p' if choice == 0xff => 0,
                 'p' => {
                     last = rooms.room(|room| fill(room, f, choice, &handles));
+                    // SAFETY: the room was just made.
+                    before = unsafe { last.read() };
                     last as u64
                 }
                 _ => u64::from(choice),
@@ -189,8 +191,10 @@ fn sequence(ctx: &Ctx, dice: &mut Dice<'_>) {
         if gives && !last.is_null() && !f.name.contains("non_empty") {
             // SAFETY: the room is there until the sequence is over.
             let given = unsafe { last.read_volatile() };
-            // Addresses, and not what the room began with.
-            if given > 1 << 32 && given.is_multiple_of(8) && !is_word(given) {
+            // Addresses, and not what the room began with: also not a handle of which a number has
+            // taken one half.
+            let is_half = before >> 32 > 0 && before >> 32 == given >> 32;
+            if given > 1 << 32 && given.is_multiple_of(8) && !is_word(given) && !is_half {
                 handles.push(given);
             }
         }
