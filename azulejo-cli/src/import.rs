@@ -26,6 +26,7 @@ pub mod labels;
 pub mod load;
 pub mod ndjson;
 pub mod npy_file;
+pub mod optimize;
 pub mod parse;
 pub mod plan;
 pub mod profile;

@@ -12,6 +12,7 @@ use azulejo::space::{DimSelection, Layout, PointColumn, Points, Subarray};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use std::sync::OnceLock;
 
 /// Bytes of the least and the greatest coordinate.
 pub type Bounds = (Vec<u8>, Vec<u8>);
@@ -52,6 +53,8 @@ pub struct Array {
     array: azulejo::Array,
     /// Reached without a network.
     near: bool,
+    /// Cells of all fragments, counted once: there may be very many.
+    cells: OnceLock<u64>,
 }
 
 /// Bytes that a cell of a sparse array may have.
@@ -60,7 +63,11 @@ const CELL: u64 = 64;
 impl Array {
     /// An array that was just opened.
     pub fn new(array: azulejo::Array, near: bool) -> Self {
-        Self { array, near }
+        Self {
+            array,
+            near,
+            cells: OnceLock::new(),
+        }
     }
 
     /// Whether a query reads so little that it is over at once.
@@ -68,11 +75,19 @@ impl Array {
         let fragments = self.array.fragments();
         let bytes = match query.work {
             Some(bytes) => bytes.saturating_mul(fragments.len() as u64),
-            None => fragments.iter().fold(0, |bytes: u64, fragment| {
-                bytes.saturating_add(fragment.cell_num().saturating_mul(CELL))
-            }),
+            None => self.cells().saturating_mul(CELL),
         };
         self.near && bytes <= work::SMALL
+    }
+
+    /// Cells of all fragments.
+    fn cells(&self) -> u64 {
+        *self.cells.get_or_init(|| {
+            let fragments = self.array.fragments().iter();
+            fragments.fold(0, |cells, fragment| {
+                cells.saturating_add(fragment.cell_num())
+            })
+        })
     }
 
     /// Does what looks at the array's metadata.
@@ -203,10 +218,7 @@ impl Array {
 
     /// Cells of all fragments: a query has no more.
     fn most_cells(&self) -> u64 {
-        let fragments = self.array.fragments().iter();
-        fragments.fold(0, |cells, fragment| {
-            cells.saturating_add(fragment.cell_num())
-        })
+        self.cells()
     }
 
     /// One dict a fragment, oldest first.

@@ -1,11 +1,13 @@
 //! A context, and what can be done with places.
 
 use crate::array::{Array, Bounds};
+use crate::batches;
 use crate::buffer::slice;
 use crate::error::raised;
 use crate::work;
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use azulejo::array::PinnedSnapshot;
+use azulejo::arrow::ArrowImporter;
 use azulejo::check::CheckOptions;
 use azulejo::column::ColumnView;
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
@@ -16,12 +18,15 @@ use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::group::{NewMember, ObjectType};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json};
 use azulejo::storage::StorePath;
+use azulejo::write::column_types;
+use azulejo::write::optimize::{Goal, SampleCells, choose_filters};
 use azulejo::{ColumnSet, Config, Error, TimeRange, WriteLayout, WriteOptions};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use serde_json::Value as Json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Whether there is a setting of this name.
@@ -71,6 +76,17 @@ type Columns = Vec<(
     Option<PyBuffer<u64>>,
     Option<PyBuffer<u8>>,
 )>;
+
+/// Bytes of a stream that are looked at before filters are chosen.
+const SAMPLE: usize = 64 << 20;
+
+fn goal_of(name: &str) -> PyResult<Goal> {
+    name.parse().map_err(PyValueError::new_err)
+}
+
+fn no_field(name: &str) -> Error {
+    Error::SchemaMismatch(format!("there is no field {name:?}"))
+}
 
 /// An array that was opened, its schema in JSON, its key-values.
 type Opened<'py> = (Array, String, Bound<'py, PyDict>);
@@ -272,6 +288,75 @@ impl Context {
         })
     }
 
+    /// A schema whose filters suit these columns, which fill a box if the array is dense.
+    #[pyo3(signature = (schema, goal, columns, subarray=None))]
+    fn optimized(
+        &self,
+        py: Python<'_>,
+        schema: &str,
+        goal: &str,
+        columns: Columns,
+        subarray: Option<Vec<Bounds>>,
+    ) -> PyResult<String> {
+        let goal = goal_of(goal)?;
+        let subarray = subarray.map(rectangle);
+        let mut parts = Vec::with_capacity(columns.len());
+        for (name, data, offsets, validity) in &columns {
+            let offsets = offsets.as_ref().map(slice).transpose()?;
+            let validity = validity.as_ref().map(slice).transpose()?;
+            parts.push((name, slice(data)?, offsets, validity));
+        }
+        self.run(py, move |context| {
+            let mut new = SchemaDocument::from_json(&json(schema)?)?.into_new_array()?;
+            let types = column_types(&new.schema, &[]);
+            let mut views = Vec::with_capacity(parts.len());
+            for (name, data, offsets, validity) in parts {
+                let kind = types.iter().find(|kind| *kind.name == **name);
+                let kind = kind.ok_or_else(|| no_field(name))?;
+                views.push(ColumnView::new(kind.clone(), data, offsets, validity)?);
+            }
+            let mut cells = SampleCells::of_views(views);
+            if let Some(subarray) = &subarray {
+                cells = cells.in_box(subarray, false);
+            }
+            choose_filters(context, &mut new, &cells, goal, &|_| false)?;
+            Ok(SchemaDocument::from(new).to_json()?.to_string())
+        })
+    }
+
+    /// A schema whose filters suit what an Arrow stream brings first.
+    fn optimized_arrow(
+        &self,
+        py: Python<'_>,
+        schema: &str,
+        goal: &str,
+        stream: &Bound<'_, PyCapsule>,
+    ) -> PyResult<String> {
+        let goal = goal_of(goal)?;
+        let stream = batches::taken(stream)?;
+        self.run(py, move |context| {
+            let mut new = SchemaDocument::from_json(&json(schema)?)?.into_new_array()?;
+            let labels: Vec<_> = new.enumerations.iter().cloned().map(Arc::new).collect();
+            let importer = ArrowImporter::new(column_types(&new.schema, &labels));
+            let (mut sets, mut bytes) = (Vec::new(), 0);
+            for batch in ArrowArrayStreamReader::try_new(stream).map_err(batches::error)? {
+                let set = importer.convert(&batch.map_err(batches::error)?)?;
+                bytes += set.memory_size();
+                sets.push(set);
+                if bytes >= SAMPLE {
+                    break;
+                }
+            }
+            if !sets.is_empty() {
+                let cells = ColumnSet::concat(&sets)?;
+                choose_filters(context, &mut new, &SampleCells::of(&cells), goal, &|_| {
+                    false
+                })?;
+            }
+            Ok(SchemaDocument::from(new).to_json()?.to_string())
+        })
+    }
+
     /// Evolves an array's schema: attributes (JSON) to add, names to drop, enumerations (JSON) to
     /// add, the current domain.
     #[pyo3(signature = (uri, add, drop, enumerations, expand=None, at=None))]
@@ -373,10 +458,6 @@ impl Context {
 
     /// Writes what an Arrow stream brings, as one write. Returns the fragments' names.
     #[pyo3(signature = (uri, stream, at=None, uncommitted=false))]
-    #[expect(
-        unsafe_code,
-        reason = "Arrow's C stream interface, taken from a capsule"
-    )]
     fn write_arrow(
         &self,
         py: Python<'_>,
@@ -386,19 +467,14 @@ impl Context {
         uncommitted: bool,
     ) -> PyResult<(u64, Vec<String>)> {
         let options = write_options(None, None, at, uncommitted)?;
-        let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?;
-        // SAFETY: a capsule of this name holds such a stream, which is ours once it is moved out;
-        // what stays behind is marked as released.
-        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
+        let stream = batches::taken(stream)?;
         self.run(py, move |context| {
-            let arrow =
-                |e: azulejo::arrow::arrow_schema::ArrowError| Error::InvalidArgument(e.to_string());
-            let batches = ArrowArrayStreamReader::try_new(stream).map_err(arrow)?;
+            let batches = ArrowArrayStreamReader::try_new(stream).map_err(batches::error)?;
             let mut writer = context.array(uri).writer(options)?;
             let importer = writer.importer()?;
             let mut sets = Vec::new();
             for batch in batches {
-                sets.push(importer.convert(&batch.map_err(arrow)?)?);
+                sets.push(importer.convert(&batch.map_err(batches::error)?)?);
             }
             let cells = match sets.len() {
                 0 => return Ok((0, Vec::new())),

@@ -7,6 +7,7 @@
 )]
 
 mod array;
+mod batches;
 mod buffer;
 mod context;
 mod error;
@@ -33,6 +34,7 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<context::Context>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<reader::Reader>()?;
+    module.add_class::<batches::Batches>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_function(wrap_pyfunction!(fields::arrow_fields, module)?)?;
     module.add_function(wrap_pyfunction!(context::knows_setting, module)?)?;

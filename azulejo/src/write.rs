@@ -44,6 +44,7 @@ mod global;
 mod input;
 mod labels;
 mod metadata;
+pub mod optimize;
 mod options;
 mod sort;
 mod sparse;
@@ -157,11 +158,7 @@ impl Writer {
                 "a write from {first} to {last} ends before it starts"
             )));
         }
-        let mut fields: Vec<Field> = (0..schema.attributes.len()).map(Field::Attribute).collect();
-        if !schema.is_dense() {
-            fields.extend((0..schema.domain.ndim()).map(Field::Dimension));
-        }
-        let mut shapes = FieldShape::of_all(&schema, &fields)?;
+        let mut shapes = FieldShape::of_all(&schema, &fields_of(&schema))?;
         for shape in &mut shapes {
             shape.torn = options.torn_values && !shape.dimension;
         }
@@ -193,24 +190,7 @@ impl Writer {
     /// looked up: they are those given, matched by name.
     #[must_use]
     pub fn column_types(&self, enumerations: &[Arc<Enumeration>]) -> Vec<ColumnType> {
-        let schema = self.schema();
-        let column_type = |shape: &FieldShape| {
-            let attribute = schema
-                .attributes
-                .iter()
-                .find(|a| !shape.dimension && a.name == shape.name);
-            let enumeration = attribute.and_then(|a| a.enumeration.as_ref());
-            ColumnType {
-                name: shape.name.as_str().into(),
-                datatype: shape.datatype,
-                cell_val_num: shape.cell_val_num,
-                nullable: shape.nullable,
-                enumeration: enumeration
-                    .and_then(|name| enumerations.iter().find(|e| e.name == *name))
-                    .cloned(),
-            }
-        };
-        self.shapes.iter().map(column_type).collect()
+        column_types(self.schema(), enumerations)
     }
 
     /// Prepares to turn record batches into columns for this writer; enumerations are read where
@@ -455,6 +435,42 @@ impl Writer {
     fn band_bytes(&self) -> usize {
         usize::try_from((self.budget() / 8).min(BAND_BYTES)).unwrap_or(usize::MAX)
     }
+}
+
+/// The fields that a write takes: attributes and, of sparse arrays, dimensions.
+fn fields_of(schema: &ArraySchema) -> Vec<Field> {
+    let attributes = (0..schema.attributes.len()).map(Field::Attribute);
+    let dimensions = (0..schema.domain.ndim()).map(Field::Dimension);
+    attributes
+        .chain(dimensions.filter(|_| !schema.is_dense()))
+        .collect()
+}
+
+/// The columns that a write to an array takes, in the order attributes, dimensions; its enumerations
+/// are those given, matched by name.
+#[must_use]
+pub fn column_types(schema: &ArraySchema, enumerations: &[Arc<Enumeration>]) -> Vec<ColumnType> {
+    let column_type = |field: &Field| {
+        let (datatype, cell_val_num) = field.layout(schema)?;
+        let (name, labels) = match *field {
+            Field::Attribute(i) => {
+                let attribute = schema.attribute(i)?;
+                (&attribute.name, attribute.enumeration.as_ref())
+            }
+            Field::Dimension(i) => (&schema.dimension(i)?.name, None),
+            _ => return None,
+        };
+        Some(ColumnType {
+            name: name.as_str().into(),
+            datatype,
+            cell_val_num,
+            nullable: field.is_nullable(schema),
+            enumeration: labels
+                .and_then(|name| enumerations.iter().find(|e| e.name == *name))
+                .cloned(),
+        })
+    };
+    fields_of(schema).iter().filter_map(column_type).collect()
 }
 
 fn views(cells: &ColumnSet) -> Vec<ColumnView<'_>> {

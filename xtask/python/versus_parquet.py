@@ -1,10 +1,11 @@
 """azulejo-db beside Parquet: the same rows, through DuckDB and DataFusion, in turn, in one process; results are
-compared, ratios printed (theirs / ours: above 1, ours is faster).
+compared, ratios printed (theirs / ours: above 1, ours is faster). With --optimize the filters of our array are
+chosen by the rows.
 
 Three files of the same rows stand for what people keep: in the order of arrival, sorted by the first dimension,
 sorted by the tiles of our array. Zstandard 3 on all sides, row groups of 122,880 rows (DuckDB's own).
 
-usage: versus_parquet.py FOLDER [--seed N] [--rounds N] [--cells N] [--only TEXT]
+usage: versus_parquet.py FOLDER [--seed N] [--rounds N] [--cells N] [--only TEXT] [--optimize GOAL]
 """
 
 import argparse
@@ -26,8 +27,9 @@ ROW_GROUP = 122_880
 
 
 class Bench:
-    def __init__(self, folder, seed, rounds, only):
+    def __init__(self, folder, seed, rounds, only, optimize):
         self.folder, self.rng, self.rounds, self.only = folder, np.random.default_rng(seed), rounds, only
+        self.optimize = optimize
         self.rows = []
 
     def run(self, name, works):
@@ -89,6 +91,10 @@ def compare(bench, ndim, cells):
         [az.Attr("v", "float64", filters=zstd), az.Attr("n", "int32", filters=zstd), az.Attr("k", "int32", filters=zstd)],
         sparse=True, duplicates=True, capacity=10_000,
     )
+    if bench.optimize:
+        schema = az.optimized(schema, table, bench.optimize)
+        for field in (*schema.dims, *schema.attrs):
+            print(f"{what}: {field['name']} {[list(step.values()) for step in field['filters']['filters']]}")
     folder = bench.folder / what
     folder.mkdir()
     counter = iter(range(10**6))
@@ -219,10 +225,11 @@ def main():
     words.add_argument("--rounds", type=int, default=5)
     words.add_argument("--cells", type=int, default=2_000_000)
     words.add_argument("--only")
+    words.add_argument("--optimize", choices=["size", "balanced", "speed"])
     given = words.parse_args()
     shutil.rmtree(given.folder, ignore_errors=True)
     given.folder.mkdir(parents=True)
-    bench = Bench(given.folder, given.seed, given.rounds, given.only)
+    bench = Bench(given.folder, given.seed, given.rounds, given.only, given.optimize)
     print(
         f"azulejo-db {az.__version__}, DuckDB {duckdb.__version__}, DataFusion {datafusion.__version__}, pyarrow {pa.__version__}, "
         f"seed {given.seed}, the best of {given.rounds}; ours in ms, theirs / ours"

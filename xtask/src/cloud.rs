@@ -12,6 +12,7 @@ mod faults;
 mod guard;
 mod http1;
 mod interop;
+mod link;
 mod matrix;
 mod peer;
 mod proxy;
@@ -152,7 +153,7 @@ pub fn context_with<'a>(
     Context::new(config, None).map_err(|e| e.to_string())
 }
 
-/// Runs the tests, `bench`, `sql`, `matrix`, or a worker of the tests.
+/// Runs the tests, `bench`, `link`, `sql`, `matrix`, or a worker of the tests.
 pub fn run(options: &[&str]) -> Outcome {
     if let ["worker", rest @ ..] = options {
         return writers::work(rest);
@@ -161,6 +162,9 @@ pub fn run(options: &[&str]) -> Outcome {
     let mut stage = Stage::new()?;
     if let ["bench", rest @ ..] = options {
         return bench::run(&stage, rest);
+    }
+    if let ["link", rest @ ..] = options {
+        return link::run(&stage, rest);
     }
     if let ["sql", rest @ ..] = options {
         return sql::run(&stage, rest);
@@ -183,7 +187,7 @@ pub fn run(options: &[&str]) -> Outcome {
     if !only.is_empty() && !parts.iter().any(|(name, _)| *name == only) {
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
         return Err(format!(
-            "no part {only:?}; there are {}, bench, sql and matrix",
+            "no part {only:?}; there are {}, bench, link, sql and matrix",
             names.join(", ")
         ));
     }

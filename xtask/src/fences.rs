@@ -144,8 +144,8 @@ const FENCES: &[Fence] = &[
 /// and the names of types of which a build has one of several.
 const CRATES: &[(&str, &[&str])] = &[
     ("azulejo", &[]),
-    // A codec is a library in C or a crate in Rust.
-    ("azulejo-format", &["Codec"]),
+    // A codec, and the cipher, is a library in C or a crate in Rust.
+    ("azulejo-format", &["Cipher", "Codec"]),
 ];
 
 /// Checks every fence; the error lists each breach with its line.

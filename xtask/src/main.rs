@@ -117,8 +117,11 @@ cargo xtask TASK
                               of which DIR/soma is a checkout, too
   versus python [--seed N] [--rounds N] [--only TEXT]
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
-  versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT]
+  versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT] [--optimize GOAL]
                               our Python package beside DuckDB and DataFusion on Parquet; prints ratios
+  versus many [--most N]      how our cost grows with the number of fragments, up to 100,000: processor time and memory
+  versus threads [--rounds N] [--only TEXT]
+                              the same work with one thread and with two: what is serial of it
   versus zarr                 dense arrays beside zarrs, TensorStore and zarr-python; prints ratios
   versus sql [--rows N] [--rounds N] [--only TEXT] [--keep]
                               azulejo sql over arrays and over Parquet: processor time and bytes read; prints ratios
@@ -190,6 +193,8 @@ fn main() -> ExitCode {
         }
         ["versus", "python", rest @ ..] => neighbours::run(&root(), &neighbours::PYTHON, rest),
         ["versus", "parquet", rest @ ..] => neighbours::run(&root(), &neighbours::PARQUET, rest),
+        ["versus", "many", rest @ ..] => neighbours::run(&root(), &neighbours::MANY, rest),
+        ["versus", "threads", rest @ ..] => neighbours::run(&root(), &neighbours::THREADS, rest),
         ["versus", "zarr"] => neighbours::zarr(&root()),
         ["versus", rest @ ..] => versus::run(rest),
         ["wheel"] => wheel::run(&root(), None),

@@ -27,6 +27,18 @@ pub const PYTHON: Neighbours = Neighbours {
     ],
 };
 
+/// Nobody: how our own cost grows with the number of fragments.
+pub const MANY: Neighbours = Neighbours {
+    name: "many",
+    packages: &["numpy==2.4.6"],
+};
+
+/// Nobody: the same work with one thread and with two.
+pub const THREADS: Neighbours = Neighbours {
+    name: "threads",
+    packages: &["numpy==2.4.6", "pyarrow==26.0.1"],
+};
+
 /// The same rows as Parquet, through DuckDB and DataFusion.
 pub const PARQUET: Neighbours = Neighbours {
     name: "parquet",

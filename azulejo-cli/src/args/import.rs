@@ -1,11 +1,12 @@
 //! What `import` takes.
 
 use super::time::parse_last;
+use azulejo::write::optimize::Goal;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// What chooses how an array is made: an array that is there, and a schema, say it already.
-const CHOICES: [&str; 15] = [
+const CHOICES: [&str; 16] = [
     "dims",
     "dense",
     "sparse",
@@ -18,6 +19,7 @@ const CHOICES: [&str; 15] = [
     "types",
     "narrow",
     "filters",
+    "optimize",
     "nullable",
     "required",
     "enumerate",
@@ -225,6 +227,32 @@ pub struct FieldArgs {
     /// @validity name the array's
     #[arg(long = "filter", value_name = "NAME=F,F")]
     pub filters: Vec<String>,
+    /// Filters by what they make of the file's first cells: for the fewest bytes, for quick reads of
+    /// what lies in memory, or for both; those that --filter names stay
+    #[arg(long, value_enum, value_name = "GOAL")]
+    pub optimize: Option<OptimizeArg>,
+}
+
+/// What filters are chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OptimizeArg {
+    /// The fewest bytes; writing takes longer
+    Size,
+    /// Bytes to bring and time to undo filters, as a good disk has it
+    Balanced,
+    /// Quick reads of what lies in memory already
+    Speed,
+}
+
+impl OptimizeArg {
+    /// The engine's name of it.
+    pub const fn goal(self) -> Goal {
+        match self {
+            Self::Size => Goal::Size,
+            Self::Balanced => Goal::Balanced,
+            Self::Speed => Goal::Speed,
+        }
+    }
 }
 
 /// How text is to be read.

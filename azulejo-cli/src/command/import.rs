@@ -10,6 +10,7 @@ use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
 use crate::import::labels::{self, LabelFile};
 use crate::import::load::{Loaded, Loader};
+use crate::import::optimize;
 use crate::import::plan::{self, Plan};
 use crate::import::source::Source;
 use crate::output::table::{Align, Table};
@@ -118,6 +119,10 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
         }
     };
     labels::attach(&mut plan.array, &labels)?;
+    if let Some(optimize) = args.fields.optimize {
+        let (goal, filters) = (optimize.goal(), &args.fields.filters);
+        optimize::choose(session, &source, input.size, &mut plan, goal, filters)?;
+    }
     for note in &plan.notes {
         session.output.note(note);
     }

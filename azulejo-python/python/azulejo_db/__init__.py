@@ -17,11 +17,12 @@ import numpy as np
 from . import errors
 from ._array import EMPTY_DIMS, Array
 from ._context import Context, shared
-from ._core import __version__
+from ._core import Batches, __version__
 from ._expr import Column, Condition, col
 from ._given import all_bytes, given, is_frame, settled, tabled
 from ._group import Group
 from ._index import Box
+from ._optimize import GOALS, optimized
 from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Dim, Schema, enumeration
@@ -46,7 +47,7 @@ __all__ = [
     "Condition", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
     "NotFoundError", "Query", "Schema", "SchemaError", "StorageError", "UnsupportedError",
     "__version__", "col", "copy", "create", "create_group", "delete", "enumeration", "errors",
-    "move", "object_type", "open", "open_async", "sql", "write", "write_async",
+    "move", "object_type", "open", "open_async", "optimized", "sql", "write", "write_async",
 ]
 
 
@@ -122,6 +123,7 @@ def write(
     index: str | Sequence[str] | None = None,
     tiles: Sequence[int] | None = None,
     filters: Any = None,
+    optimize: str | None = None,
     name: str = "",
     at: Any = None,
     key: bytes | str | None = None,
@@ -132,11 +134,16 @@ def write(
 
     ``mode``: ``"w-"`` refuses to write where something lies, ``"w"`` deletes it first, ``"a"``
     appends. Arrays become dense ones that can grow; tables sparse ones, whose dimensions are the
-    columns ``index`` (of a data frame: its index).
+    columns ``index`` (of a data frame: its index). ``optimize`` chooses the filters of what is made
+    by the cells, as :func:`optimized` does: ``"size"``, ``"balanced"`` or ``"speed"``.
     """
     ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
     if mode not in ("w-", "w", "a"):
         raise ValueError(f"mode is 'w-', 'w' or 'a', not {mode!r}")
+    if optimize is not None and optimize not in GOALS:
+        raise ValueError(f"optimize is one of {', '.join(GOALS)}, not {optimize!r}")
+    if optimize is not None and filters is not None:
+        raise ValueError("either filters are given, or optimize chooses them")
     if isinstance(data, (list, tuple, range)):
         data = given(data)[0]
     table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
@@ -159,6 +166,9 @@ def write(
         named = data if isinstance(data, Mapping) else {name: data}
         columns = {n: settled(n, v) for n, v in named.items()}
         schema = _grid_of(columns, dims, tiles, {} if filters is None else {"filters": filters})
+        if optimize is not None:
+            given = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
+            schema = optimized(schema, given, optimize, ctx=ctx)
     if mode == "w" and there:
         ctx.core.delete(uri, False)
     if grid:
@@ -185,6 +195,11 @@ def write(
         # One stream: it may be the only one that there is.
         rows = data.__arrow_c_stream__()
         schema = Schema.from_arrow(rows, index)
+        if optimize is not None:
+            kept = Batches(rows)
+            schema, rows = optimized(schema, kept, optimize, ctx=ctx), kept.__arrow_c_stream__()
+    if optimize is not None and isinstance(rows, Mapping):
+        schema = optimized(schema, rows, optimize, ctx=ctx)
     array = create(uri, schema, at=at, ctx=ctx)
     try:
         array.write(rows, at=at) if isinstance(rows, Mapping) else array._write_stream(rows, at)

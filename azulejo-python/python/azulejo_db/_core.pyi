@@ -4,7 +4,7 @@ from typing import Any, final
 from typing_extensions import Buffer as _Buffer
 
 __all__ = [
-    "Array", "Buffer", "Context", "Reader", "__version__", "arrow_fields", "knows_setting", "next_timestamp", "setting_names",
+    "Array", "Batches", "Buffer", "Context", "Reader", "__version__", "arrow_fields", "knows_setting", "next_timestamp", "setting_names",
 ]
 
 __version__: str
@@ -23,6 +23,11 @@ class Buffer:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class Batches:
+    def __new__(cls, stream: Any) -> Batches: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 @final
 class Reader:
@@ -60,6 +65,14 @@ class Context:
     ) -> list[tuple[Array, str, dict[str, tuple[str, bytes]]]]: ...
     def open_pinned(self, uri: str, pin: bytes) -> Array: ...
     def create(self, uri: str, schema: str, at: int | None = None) -> None: ...
+    def optimized(
+        self,
+        schema: str,
+        goal: str,
+        columns: list[tuple[str, _Buffer, _Buffer | None, _Buffer | None]],
+        subarray: list[_Bounds] | None = None,
+    ) -> str: ...
+    def optimized_arrow(self, schema: str, goal: str, stream: Any) -> str: ...
     def evolve(
         self,
         uri: str,

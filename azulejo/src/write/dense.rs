@@ -329,10 +329,7 @@ pub(super) fn write_ordered(
     fragments: &mut Fragments,
 ) -> Result<()> {
     if input.cell_num as u64 != space.cells {
-        return Err(Error::InvalidArgument(format!(
-            "the box to write has {} cells, but {} were given",
-            space.cells, input.cell_num
-        )));
+        return Err(other_count(space, input));
     }
     let need = (space.tile_cells as u64).saturating_mul(input.bytes_per_cell() as u64);
     if need > budget {
@@ -383,6 +380,53 @@ pub(super) fn write_ordered(
         std::mem::swap(&mut band, &mut next);
     }
     Ok(())
+}
+
+/// Some of the whole tiles of a box, at even distances, as [`write_ordered`] would make them: of
+/// each, all fields. None where the box cuts every tile.
+pub(super) fn some_tiles(
+    space: &DenseBox,
+    shapes: &[FieldShape],
+    input: &Input<'_>,
+    layout: Layout,
+    most: usize,
+) -> Result<Vec<Vec<FieldBuffer>>> {
+    if input.cell_num as u64 != space.cells {
+        return Err(other_count(space, input));
+    }
+    let strides = input_strides(space, layout);
+    let step = space.tiles.div_ceil(most.max(1) as u64).max(1);
+    let mut place = space.first_tile();
+    let mut tiles = Vec::new();
+    for number in 0.. {
+        // Counting is nothing beside the tiles that a box in memory has.
+        if number % step == 0 {
+            let plan = plan_tile(space, &strides, &place)?;
+            if plan.written.is_none() {
+                let fields = shapes.iter().zip(&input.fields);
+                let made = fields.map(|(shape, view)| {
+                    let mut buffer = FieldBuffer::default();
+                    match &plan.slice {
+                        Some(cells) => buffer.append(view, cells.clone())?,
+                        None => scatter(&plan, shape, view, space.tile_cells, &mut buffer)?,
+                    }
+                    Ok(buffer)
+                });
+                tiles.push(made.collect::<Result<Vec<_>>>()?);
+            }
+        }
+        if !space.next_tile(&mut place) {
+            break;
+        }
+    }
+    Ok(tiles)
+}
+
+fn other_count(space: &DenseBox, input: &Input<'_>) -> Error {
+    Error::InvalidArgument(format!(
+        "the box to write has {} cells, but {} were given",
+        space.cells, input.cell_num
+    ))
 }
 
 /// What the tiles of a write are made of.

@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// No side keeps the other waiting longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,6 +37,8 @@ pub enum Fault {
 pub struct Plan {
     /// Added to each request.
     pub latency: Duration,
+    /// How fast bodies pass, if not as fast as they can.
+    pub speed: Option<Speed>,
     /// What goes wrong, one of them at a time.
     pub faults: Vec<Fault>,
     /// How many of a thousand requests a fault meets. Where it is not all of them, the third is one
@@ -48,6 +50,18 @@ pub struct Plan {
     /// Only requests of these methods; all if there are none.
     pub methods: Vec<&'static str>,
 }
+
+/// Bytes of bodies a second, in either direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Speed {
+    /// Of one connection.
+    pub connection: u64,
+    /// Of all together.
+    pub link: u64,
+}
+
+/// Bytes that pass at a time where a speed is set.
+const PIECE: usize = 64 * 1024;
 
 /// A kind of request to an S3 server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,6 +165,8 @@ struct Shared {
     first: Mutex<()>,
     number: AtomicU64,
     stopped: AtomicBool,
+    /// When all bytes that were let through so far will have passed the link.
+    link: Mutex<Instant>,
 }
 
 /// A proxy under way, stopped when it is dropped.
@@ -173,6 +189,7 @@ impl Proxy {
             first: Mutex::default(),
             number: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            link: Mutex::new(Instant::now()),
         });
         let for_thread = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -218,6 +235,7 @@ impl Drop for Proxy {
 /// What is to be done with one request.
 struct Verdict {
     latency: Duration,
+    speed: Option<Speed>,
     fault: Option<Fault>,
 }
 
@@ -238,7 +256,7 @@ impl Shared {
             counts,
             ..
         } = &mut *state;
-        let latency = plan.latency;
+        let (latency, speed) = (plan.latency, plan.speed);
         let is_meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
         *meant += u64::from(is_meant);
         let mut random = scramble(plan.seed ^ scramble(number));
@@ -253,7 +271,37 @@ impl Shared {
         random = scramble(random);
         let fault = hit.then(|| plan.faults[random as usize % plan.faults.len()]);
         counts.faults += u64::from(hit);
-        Verdict { latency, fault }
+        Verdict {
+            latency,
+            speed,
+            fault,
+        }
+    }
+
+    /// Lets bytes pass as fast as the connection and the link are.
+    fn passes(
+        &self,
+        speed: Option<Speed>,
+        bytes: &[u8],
+        mut pass: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(speed) = speed else {
+            return pass(bytes);
+        };
+        let takes =
+            |bytes: usize, rate: u64| Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        let mut passed = Instant::now();
+        for piece in bytes.chunks(PIECE) {
+            passed += takes(piece.len(), speed.connection);
+            let linked = {
+                let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+                *link = (*link).max(Instant::now()) + takes(piece.len(), speed.link);
+                *link
+            };
+            std::thread::sleep(passed.max(linked).saturating_duration_since(Instant::now()));
+            pass(piece)?;
+        }
+        Ok(())
     }
 
     /// S3 gives the same answer to those who finish an upload again because they have not heard it;
@@ -339,8 +387,14 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         request.read_request_body(&mut reader)?;
         // The body is whole here; its length is written anew.
         request.remove("transfer-encoding");
-        let Verdict { latency, fault } = shared.judge(&request);
+        let Verdict {
+            latency,
+            speed,
+            fault,
+        } = shared.judge(&request);
         std::thread::sleep(latency);
+        // A body that was sent is here as a whole: who sent it waits for the answer.
+        shared.passes(speed, &request.body, |_| Ok(()))?;
         match fault {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
             Some(Fault::Refuse(status)) => {
@@ -392,7 +446,8 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         let sent = if cut { whole / 2 } else { whole };
         shared.lock().counts.received += sent as u64;
         writer.write_all(&head)?;
-        writer.write_all(answer.body.get(..sent).unwrap_or_default())?;
+        let body = answer.body.get(..sent).unwrap_or_default();
+        shared.passes(speed, body, |piece| writer.write_all(piece))?;
         if cut {
             return client.shutdown(Shutdown::Both);
         }

@@ -152,6 +152,7 @@ fn refuse_options(args: &ImportArgs, kind: Kind) -> Result<()> {
         ("--required", !fields.required.is_empty()),
         ("--enumerate", fields.enumerate.is_some()),
         ("--filter", !fields.filters.is_empty()),
+        ("--optimize", fields.optimize.is_some()),
         ("--offset", !args.place.offset.is_empty()),
         ("--overwrite", args.place.overwrite),
         ("--strict", args.place.strict),
