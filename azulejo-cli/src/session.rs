@@ -88,11 +88,15 @@ impl Session {
 
     /// A progress line for `total` cells.
     pub fn progress(&self, total: Option<u64>) -> Progress {
-        let how = match self.output.quiet {
+        Progress::new(total, self.progress_kind())
+    }
+
+    /// How progress is told, if at all.
+    pub fn progress_kind(&self) -> ProgressArg {
+        match self.output.quiet {
             true => ProgressArg::None,
             false => self.progress,
-        };
-        Progress::new(total, how)
+        }
     }
 }
 

@@ -70,6 +70,12 @@ impl Array {
         }
     }
 
+    /// The engine's array.
+    #[cfg(feature = "datafusion")]
+    pub fn engine(&self) -> &azulejo::Array {
+        &self.array
+    }
+
     /// Whether a query reads so little that it is over at once.
     fn is_short(&self, query: &Query) -> bool {
         let fragments = self.array.fragments();

@@ -10,6 +10,8 @@ mod array;
 mod batches;
 mod buffer;
 mod context;
+#[cfg(feature = "datafusion")]
+mod datafusion;
 mod error;
 mod fields;
 mod reader;
@@ -40,5 +42,10 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(context::knows_setting, module)?)?;
     module.add_function(wrap_pyfunction!(context::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(context::next_timestamp, module)?)?;
+    #[cfg(feature = "datafusion")]
+    {
+        module.add_function(wrap_pyfunction!(datafusion::datafusion_version, module)?)?;
+        module.add_function(wrap_pyfunction!(datafusion::datafusion_table, module)?)?;
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -10,6 +10,7 @@ mod wire;
 
 pub use codec::ArrayCodec;
 
+use crate::aggregate::ArrayAggregateExec;
 use crate::error::{Result, external};
 use crate::functions;
 use crate::scan::ArrayScan;
@@ -123,8 +124,22 @@ fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&ArrayScan> {
     source.data_source().downcast_ref::<ArrayScan>()
 }
 
+/// Refuses scans of arrays with keys of their own while a query is planned: that a plan cannot be
+/// sent is an error that workers wait for in vain.
+fn check_key(event: &DesiredTaskCountEvent<'_>) -> Result<()> {
+    let aggregate = event.plan.downcast_ref::<ArrayAggregateExec>();
+    let scan = scan_of(event.plan).or_else(|| aggregate.map(ArrayAggregateExec::scan));
+    match (scan, event.session_config.get_extension::<Context>()) {
+        (Some(scan), Some(context)) => codec::check_key_of(scan, &context),
+        _ => Ok(()),
+    }
+}
+
 /// As many tasks as pay; never more than there are workers.
 fn tasks_of(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTaskCountEventResponse>> {
+    if let Err(error) = check_key(&event) {
+        return Some(Err(error));
+    }
     let scan = scan_of(event.plan)?;
     if scan.takes_few() {
         return Some(Ok(DesiredTaskCountEventResponse::desired(1)));

@@ -48,6 +48,8 @@
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
 //! | `distributed` | queries over many machines |
 //! | `flight_sql` | tables for other programs, over Arrow Flight SQL |
+//! | `foreign` | tables for the DataFusion of another library |
+//! | `yield_rule` | joins that can be cancelled |
 //! | `aggregate` | counts, sums, least and greatest values that the engine computes from metadata |
 #![cfg(feature = "datafusion")]
 
@@ -67,6 +69,8 @@ mod external_table;
 mod filters;
 #[cfg(feature = "flight-sql")]
 pub mod flight_sql;
+#[cfg(feature = "ffi")]
+pub mod foreign;
 mod functions;
 mod metadata_tables;
 mod new_array;
@@ -83,6 +87,7 @@ mod target;
 mod time_travel;
 mod write;
 mod write_dense;
+mod yield_rule;
 
 pub use aggregate::AggregateRule;
 pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};

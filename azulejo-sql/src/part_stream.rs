@@ -9,8 +9,11 @@ use crate::selection::{self, Selection};
 use crate::statistics;
 use crate::table::blocking;
 use azulejo::arrow::{ArrowOptions, RecordBatchStream};
+use azulejo::read::ReadCounts;
 use azulejo::{Array, ReadOptions};
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{
+    ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array,
+};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
@@ -24,6 +27,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures_util::StreamExt;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// What the engine's batches cost, about. They go through DataFusion's operators in smaller pieces,
+/// which are copied while they are in a cache.
+const BATCH_BYTES: u64 = 4 << 20;
 
 /// What one partition reads.
 pub struct PartRead {
@@ -58,12 +65,19 @@ pub fn open(
         memory: memory_of(&read, &pool.memory_limit()),
         reservation: consumer.register(pool),
         left: read.options.as_ref().and_then(|options| options.limit),
+        rows_a_batch: context.session_config().batch_size().max(1),
         pieces: None,
         current: None,
+        large: None,
         baseline: BaselineMetrics::new(metrics, partition),
         pieces_read: counter("pieces_read"),
         pieces_pruned: counter("pieces_pruned"),
         batches: counter("batches_read"),
+        counts: ReadCounts::new(),
+        tiles_read: counter("tiles_read"),
+        tiles_pruned: counter("tiles_pruned"),
+        requests: counter("requests"),
+        bytes: counter("bytes_scanned"),
         read,
     };
     let batches = futures_util::stream::try_unfold(running, |mut running| async move {
@@ -91,15 +105,29 @@ struct Running {
     /// What is still to be read; not known before the first poll.
     pieces: Option<VecDeque<ReadOptions>>,
     current: Option<RecordBatchStream>,
+    /// Rows of a batch that others want.
+    rows_a_batch: usize,
+    /// A batch that is too large for them, and how many of its rows have gone on.
+    large: Option<(RecordBatch, usize)>,
     baseline: BaselineMetrics,
     pieces_read: Count,
     pieces_pruned: Count,
     batches: Count,
+    /// What the engine counts, and the same for plans.
+    counts: ReadCounts,
+    tiles_read: Count,
+    tiles_pruned: Count,
+    requests: Count,
+    bytes: Count,
 }
 
 impl Running {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
+            if let Some(batch) = self.next_of_large()? {
+                self.baseline.record_output(batch.num_rows());
+                return Ok(Some(batch));
+            }
             if self.left == Some(0) {
                 self.current = None;
                 return Ok(None);
@@ -119,7 +147,9 @@ impl Running {
             };
             // Memory of the batch before has gone on: who keeps it accounts for it.
             self.reservation.free();
-            let Some(batch) = stream.next().await else {
+            let batch = stream.next().await;
+            self.count();
+            let Some(batch) = batch else {
                 self.current = None;
                 continue;
             };
@@ -127,8 +157,48 @@ impl Running {
             self.reservation.try_grow(batch.get_array_memory_size())?;
             self.batches.add(1);
             let batch = self.shaped(&batch)?;
+            if batch.num_rows() > 2 * self.rows_a_batch {
+                self.large = Some((batch, 0));
+                continue;
+            }
             self.baseline.record_output(batch.num_rows());
             return Ok(Some(batch));
+        }
+    }
+
+    /// The next rows of a batch that is too large, in memory of their own: of a slice whoever keeps
+    /// it would account for all of the batch, and DataFusion would make slices.
+    fn next_of_large(&mut self) -> Result<Option<RecordBatch>> {
+        let Some((batch, done)) = &mut self.large else {
+            return Ok(None);
+        };
+        let len = self.rows_a_batch.min(batch.num_rows() - *done);
+        let copy = |column: &ArrayRef| {
+            let data = column.to_data();
+            let mut copy = MutableArrayData::new(vec![&data], false, len);
+            copy.try_extend(0, *done, *done + len)?;
+            Ok(make_array(copy.freeze()))
+        };
+        let columns = batch.columns().iter().map(copy).collect::<Result<_>>()?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(len));
+        let piece = RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?;
+        *done += len;
+        if *done == batch.num_rows() {
+            self.large = None;
+        }
+        Ok(Some(piece))
+    }
+
+    /// Tells what the engine has counted since.
+    fn count(&self) {
+        for (count, now) in [
+            (&self.tiles_read, self.counts.tiles()),
+            (&self.tiles_pruned, self.counts.pruned()),
+            (&self.requests, self.counts.requests()),
+            (&self.bytes, self.counts.bytes()),
+        ] {
+            let now = usize::try_from(now).unwrap_or(usize::MAX);
+            count.add(now.saturating_sub(count.value()));
         }
     }
 
@@ -168,7 +238,12 @@ impl Running {
             };
             self.pieces_read.add(1);
             options.limit = self.left;
-            return Ok(Some(options.memory_budget(self.memory)));
+            return Ok(Some(
+                options
+                    .memory_budget(self.memory)
+                    .batch_bytes(BATCH_BYTES)
+                    .counted(&self.counts),
+            ));
         }
     }
 

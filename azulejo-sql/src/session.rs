@@ -9,6 +9,7 @@ use crate::external_table::{ArrayTableFactory, FILE_TYPE};
 use crate::functions;
 use crate::target::{TablesOnly, with_target};
 use crate::time_travel::ArrayRelations;
+use crate::yield_rule::YieldRule;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -77,6 +78,7 @@ pub fn builder(
         .with_default_features()
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
+        .with_physical_optimizer_rule(Arc::new(YieldRule))
         .with_relation_planners(vec![Arc::new(ArrayRelations::new(context))])
         .with_table_factory(FILE_TYPE.into(), Arc::new(ArrayTableFactory::new(context)))
 }

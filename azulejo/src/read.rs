@@ -3,6 +3,7 @@
 pub mod aggregate;
 mod bind;
 mod budget;
+mod counts;
 pub(crate) mod decode;
 mod dense;
 mod driver;
@@ -21,6 +22,7 @@ mod whole_tiles;
 pub(crate) use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub(crate) use crate::column::Tile;
 pub(crate) use bind::FillCell;
+pub use counts::ReadCounts;
 pub(crate) use decode::{Cells, TileRequest};
 pub use driver::Reader;
 #[cfg(feature = "arrow")]
@@ -64,6 +66,10 @@ pub struct ReadOptions {
     pub matching_only: bool,
     /// Cells after which the result ends; `None`: all.
     pub limit: Option<u64>,
+    /// Bytes that a batch costs, about, where batches are not all wanted at once; `None`: 64 MB.
+    pub batch_bytes: Option<u64>,
+    /// What counts what the read does, if somebody wants to know.
+    pub counts: Option<ReadCounts>,
 }
 
 impl Default for ReadOptions {
@@ -85,6 +91,8 @@ impl ReadOptions {
             memory_budget: None,
             matching_only: false,
             limit: None,
+            batch_bytes: None,
+            counts: None,
         }
     }
 
@@ -141,6 +149,21 @@ impl ReadOptions {
         self
     }
 
+    /// About what a batch costs, tiles included: small ones stay in a cache on their way. Of storage
+    /// with a high latency batches are as large as without.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: u64) -> Self {
+        self.batch_bytes = Some(bytes);
+        self
+    }
+
+    /// Counts what the read does.
+    #[must_use]
+    pub fn counted(mut self, counts: &ReadCounts) -> Self {
+        self.counts = Some(counts.clone());
+        self
+    }
+
     /// The bytes that the query may hold.
     #[must_use]
     pub fn memory_budget(mut self, bytes: u64) -> Self {
@@ -185,6 +208,10 @@ pub(crate) struct BoundOptions {
     pub(crate) versions: bool,
     /// Whether cells of a dense array that do not meet the condition are left out.
     pub(crate) matching_only: bool,
+    /// As given.
+    pub(crate) batch_bytes: Option<u64>,
+    /// What counts what the query does.
+    pub(crate) counts: ReadCounts,
 }
 
 /// What one call of [`Reader::read_into`] did.

@@ -104,6 +104,7 @@ cargo xtask TASK
   sql tpch [--scale N] [--only NUMBER] [--keep]
                               TPC-H's queries on arrays, and with DuckDB on the same rows as Parquet: same answers
   sql logic [TEXT]            DataFusion's own SQL tests with arrays for tables, of files whose path holds a text
+  sql python                  arrays as tables of the Python wheel `datafusion`, with a package built for it
   sql random [--seed N] [--queries N]
                               random queries over random arrays, and with DuckDB on the same rows as Parquet: same answers
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
@@ -182,6 +183,7 @@ fn main() -> ExitCode {
         ["web", "test"] => web::test(&root(), None),
         ["web", "pictures"] => web::test(&root(), Some(&root().join("docs/images"))),
         ["sql", "tpch", rest @ ..] => sql::tpch(&root(), rest),
+        ["sql", "python"] => sql::python(&root()),
         ["sql", "logic", rest @ ..] => sql::logic(&root(), rest),
         ["sql", "random", rest @ ..] => sql::random(&root(), rest),
         ["versus", "sql", rest @ ..] => sql::versus(&root(), rest),

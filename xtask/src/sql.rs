@@ -1,6 +1,6 @@
 //! `cargo xtask sql`: arrays beside other engines on the same rows.
 
-use crate::cargo::{cargo, target};
+use crate::cargo::{cargo, forget_package, target};
 use crate::{Outcome, reference, wheel};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,9 @@ use std::process::Command;
 
 /// What compares, and what makes the rows.
 const PACKAGES: [&str; 3] = ["duckdb==2.0.0", "pyarrow==26.0.1", "tpchgen-cli==4.0.0"];
+
+/// What the Python package's tables are tested in: the wheel is built with our DataFusion's version.
+const FOREIGN: [&str; 4] = ["datafusion==55.0.0", "numpy", "pyarrow==26.0.1", "pytest"];
 
 /// Queries over each array of the generator's, which is a test of `azulejo-sql`.
 const QUERIES_AN_ARRAY: u64 = 40;
@@ -61,6 +64,37 @@ pub fn versus(root: &Path, rest: &[&str]) -> Outcome {
             .arg(program)
             .arg(target(root).join("sql-versus"))
             .args(rest),
+    )
+}
+
+/// The Python package with the feature `datafusion`, unoptimised, and what it does in the wheel
+/// `datafusion`.
+pub fn python(root: &Path) -> Outcome {
+    let python = wheel::environment(&root.join("target/datafusion-venv"))?;
+    wheel::pip(&python, &FOREIGN)?;
+    let folder = target(root).join("datafusion-wheel");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let tools = wheel::tools(root)?;
+    reference::run(
+        forget_package(&mut Command::new(tools.with_file_name("maturin")))
+            .current_dir(root.join("azulejo-python"))
+            .args(["build", "--profile", "dev", "--features", "datafusion"])
+            .arg("--out")
+            .arg(&folder),
+    )?;
+    let wheel = wheel::made(&folder, ".whl")?.display().to_string();
+    wheel::pip(&python, &["--force-reinstall", "--no-deps", &wheel])?;
+    reference::run(
+        Command::new(root.join(&python))
+            // Elsewhere, so that the package is the installed one and not the folder.
+            .current_dir(&folder)
+            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+            .arg(root.join("azulejo-python/tests/test_datafusion.py"))
+            // Without the feature they would be skipped.
+            .env("AZULEJO_FOREIGN_TABLES", "1"),
     )
 }
 

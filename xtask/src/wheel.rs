@@ -167,7 +167,7 @@ pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
 }
 
 /// The wheel in a folder whose name ends so.
-fn made(folder: &Path, ending: &str) -> Result<PathBuf, String> {
+pub fn made(folder: &Path, ending: &str) -> Result<PathBuf, String> {
     let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _time
+from . import _datafusion, _time
 from ._changing import Changing
 from ._context import Context, shared
 from ._metadata import Metadata
@@ -132,6 +132,10 @@ class Array(Reading, Changing):
         """The same to be read only, whole, and whatever is written meanwhile."""
         core = self.core
         return Array(self._uri, ctx=self._ctx, _pin=core.pin())
+
+    if _datafusion.AVAILABLE:
+        def __datafusion_table_provider__(self, session: Any) -> Any:
+            return _datafusion.table_provider(self, session)
 
     # -- what it is ---------------------------------------------------------------------------
 

@@ -38,16 +38,19 @@ impl ArrayCodec {
             context: context.clone(),
         }
     }
+}
 
-    /// Refuses an array with a key of its own: only the session's is known to who decodes the scan.
-    fn check_key_of(&self, scan: &ArrayScan) -> Result<()> {
-        match scan.array().context().key() == self.context.key() {
-            true => Ok(()),
-            false => Err(DataFusionError::Plan(format!(
-                "{}: a table with a key of its own is read on one machine only, as keys are never sent to workers",
-                scan.array().uri()
-            ))),
-        }
+/// Refuses an array with a key of its own: only the session's is known to who decodes the scan.
+///
+/// # Errors
+/// That it has one.
+pub fn check_key_of(scan: &ArrayScan, session: &Context) -> Result<()> {
+    match scan.array().context().key() == session.key() {
+        true => Ok(()),
+        false => Err(DataFusionError::Plan(format!(
+            "{}: a table with a key of its own is read on one machine only, as keys are never sent to workers",
+            scan.array().uri()
+        ))),
     }
 }
 
@@ -92,14 +95,14 @@ impl PhysicalExtensionCodec for ArrayCodec {
         let scan = source.and_then(|source| source.downcast_ref::<ArrayScan>());
         let sent = source.and_then(|source| source.downcast_ref::<SentScan>());
         if let Some(scan) = scan {
-            self.check_key_of(scan)?;
+            check_key_of(scan, &self.context)?;
             w.u8(SCAN);
             ScanParts::of(scan).write(&mut w)?;
         } else if let Some(sent) = sent {
             w.u8(SCAN);
             sent.parts().write(&mut w)?;
         } else if let Some(aggregate) = node.downcast_ref::<ArrayAggregateExec>() {
-            self.check_key_of(aggregate.scan())?;
+            check_key_of(aggregate.scan(), &self.context)?;
             w.u8(AGGREGATE);
             ScanParts::of(aggregate.scan()).write(&mut w)?;
             wire::write_wanted(&mut w, aggregate.wanted());

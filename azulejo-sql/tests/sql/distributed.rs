@@ -1,7 +1,7 @@
 //! Queries over three worker processes: the answers of one process, or an error.
 
 use super::random_sql::{Query, check};
-use super::support::{Numbers, TestResult, make, rows};
+use super::support::{Numbers, TestResult, make, refused, rows};
 use azulejo::format::filter::EncryptionKey;
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
@@ -359,5 +359,46 @@ async fn plans_carry_no_credentials() -> TestResult {
     many.register_table("t", table(&context.array(&uri))?)?;
     assert!(divided(&many, query).await?);
     assert!(rows(&many, query).await.is_err());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_with_keys_of_their_own_stay_on_one_machine() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let context = Context::new(Config::default(), None)?;
+    let workers = Worker::three(folder.path())?;
+    let (one, many) = (azulejo_sql::session(&context), over(&context, &workers)?);
+    let uri = folder.path().join("secret").display().to_string();
+    let create = |key: &str| {
+        format!(
+            "CREATE EXTERNAL TABLE t (id BIGINT, k INT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('key' '{key}', 'capacity' '100')"
+        )
+    };
+    rows(&one, &create(SECRETS[0])).await?;
+    rows(
+        &one,
+        "INSERT INTO t SELECT value, value % 7 FROM generate_series(1, 5000)",
+    )
+    .await?;
+    rows(&many, &create(SECRETS[0])).await?;
+    let open = folder.path().join("open").display().to_string();
+    events(&context, &open, 8, 500)?;
+    let query = "SELECT k, count(*) AS c FROM t WHERE id % 3 = 1 GROUP BY k ORDER BY k";
+    assert_eq!(rows(&one, query).await?.len(), 7);
+    let joined = format!("SELECT count(*) FROM t JOIN '{open}' AS o ON t.id = o.n");
+    let metadata = format!("SELECT count(*) FROM '{open}' WHERE n = (SELECT max(k) FROM t)");
+    for query in [query, joined.as_str(), "SELECT max(id) FROM t", &metadata] {
+        let begun = Instant::now();
+        let said = refused(&many, query).await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "{query}");
+        assert!(said.contains("read on one machine only"), "{said}");
+        assert!(!said.contains(SECRETS[0]), "{said}");
+    }
+    // Writing needs no worker, and other tables go on.
+    rows(&many, "INSERT INTO t VALUES (6000, 1)").await?;
+    assert_eq!(rows(&one, "SELECT max(id) FROM t").await?, ["6000"]);
+    let others = format!("SELECT k, count(*) FROM '{open}' GROUP BY k ORDER BY k");
+    assert!(divided(&many, &others).await?);
+    assert_eq!(rows(&many, &others).await?, rows(&one, &others).await?);
     Ok(())
 }

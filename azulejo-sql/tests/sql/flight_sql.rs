@@ -502,3 +502,35 @@ async fn rows_come_as_they_are_made() -> TestResult {
     assert_eq!((count, sum), (10_000_000, 50_000_005_000_000));
     Ok(())
 }
+
+/// A join that makes years of rows of what is in memory already ends when its time is over: as many
+/// as there are threads would leave none for others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_that_never_wait_leave_their_threads() -> TestResult {
+    let short = Limits {
+        time: Duration::from_secs(1),
+        queries: 8,
+    };
+    let serving = serve(|server| server, short).await?;
+    let mut client = client(&serving).await?;
+    let numbers = "generate_series(1, 1000000)";
+    for join in [
+        format!("SELECT sum(a.x * b.x) FROM {numbers} AS a(x), {numbers} AS b(x)"),
+        format!("SELECT count(*) FROM {numbers} AS a(x) JOIN {numbers} AS b(x) ON a.x < b.x + 7"),
+        format!(
+            "SELECT count(*) FROM {numbers} AS a(x) JOIN {numbers} AS b(x) ON a.x % 2 = b.x % 2"
+        ),
+    ] {
+        let ended = tokio::time::timeout(Duration::from_secs(20), query(&mut client, &join));
+        let error = ended.await?.expect_err("endless").to_string();
+        assert!(error.contains("within 1s"), "{error}");
+    }
+    let begun = Instant::now();
+    assert_eq!(query(&mut client, "SELECT 1").await?, ["1"]);
+    assert!(
+        begun.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
+    Ok(())
+}

@@ -5,6 +5,7 @@ use azulejo::format::filter::Pipeline;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::storage::{LocalStorage, MemoryStorage, Request, RequestLog, RequestLogStorage};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -485,4 +486,53 @@ async fn dense_queries_read_the_tiles_of_their_box() -> TestResult {
             ],
         )
         .await
+}
+
+/// Sums of what the leaves of a plan that has run have counted.
+fn counted(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+    let below: usize = plan
+        .children()
+        .iter()
+        .map(|child| counted(child, name))
+        .sum();
+    let own = plan.metrics().and_then(|metrics| metrics.sum_by_name(name));
+    below + own.map_or(0, |value| value.as_usize())
+}
+
+/// Plans that were analyzed say what scans read: as much as the storage was asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn analyzed_plans_say_what_was_read() -> TestResult {
+    let logged = sparse()?;
+    for partitions in [1, 4] {
+        let session = logged.session(partitions)?;
+        for (query, read, pruned) in [
+            ("SELECT a FROM t WHERE b > 31996", 1, 31),
+            ("SELECT b FROM t WHERE id BETWEEN 5500 AND 5502", 1, 0),
+            ("SELECT a, s FROM t", 32, 0),
+            ("SELECT a FROM t WHERE b < 0", 0, 32),
+            ("SELECT id FROM t WHERE id < 2000 AND f >= 500", 1, 1),
+        ] {
+            let plan = session.sql(query).await?.create_physical_plan().await?;
+            let _ = logged.log.take();
+            datafusion::physical_plan::collect(Arc::clone(&plan), session.task_ctx()).await?;
+            let asked = logged
+                .log
+                .take()
+                .into_iter()
+                .filter_map(|request| match request {
+                    Request::Read { path, bytes, .. } => Some((path.to_string(), bytes)),
+                    _ => None,
+                });
+            let asked = asked
+                .filter(|(path, _)| !path.rsplit('/').next().is_some_and(|n| n.starts_with("__")));
+            let asked: u64 = asked.map(|(_, bytes)| bytes).sum();
+            let found =
+                ["tiles_read", "tiles_pruned", "bytes_scanned"].map(|name| counted(&plan, name));
+            assert_eq!(found, [read, pruned, usize::try_from(asked)?], "{query}");
+            assert_eq!(counted(&plan, "requests") > 0, read > 0, "{query}");
+        }
+        let shown = rows(&session, "EXPLAIN ANALYZE SELECT a FROM t WHERE b > 31996").await?;
+        assert!(shown.join("\n").contains("tiles_pruned=31"), "{shown:?}");
+    }
+    Ok(())
 }

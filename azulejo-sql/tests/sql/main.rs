@@ -8,6 +8,7 @@ mod documentation;
 mod flight_sql;
 mod io_plan;
 mod keys;
+mod lists;
 mod mytile;
 /// The packed fixtures of the engine's tests.
 #[path = "../../../azulejo/tests/support/pack.rs"]
@@ -15,4 +16,5 @@ mod pack;
 mod random_sql;
 mod support;
 mod tables;
+mod types;
 mod writing;

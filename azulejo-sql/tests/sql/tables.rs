@@ -409,7 +409,7 @@ async fn filters_of_joins_and_of_the_first_rows_reach_running_scans() -> TestRes
         .await?
         .join("\n");
     assert!(analyzed.contains("dynamic=["), "{analyzed}");
-    let narrowed = analyzed.contains("output_rows=3,") && analyzed.contains("pieces_read=1]");
+    let narrowed = analyzed.contains("output_rows=3,") && analyzed.contains("pieces_read=1,");
     assert!(narrowed, "{analyzed}");
     assert_eq!(
         rows(&session, "SELECT id FROM l ORDER BY v DESC LIMIT 2").await?,

@@ -608,3 +608,69 @@ async fn dense_arrays_may_reach_far() -> TestResult {
     );
     Ok(())
 }
+
+/// Several at a time, of which some fail when rows are on their way already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_that_fail_leave_nothing_beside_those_that_do_not() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let folder = tempfile::tempdir()?;
+    let uri = folder.path().join("t").display().to_string();
+    let create = format!(
+        "CREATE EXTERNAL TABLE t (id BIGINT, v INT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('domain.id' '0..9999', 'tile.id' '100')"
+    );
+    rows(&session, &create).await?;
+    let at_once = async |statements: Vec<String>| -> TestResult<Vec<Result<Vec<String>, String>>> {
+        let running = statements.into_iter().map(|statement| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                let found = rows(&session, &statement).await;
+                found.map_err(|error| error.to_string())
+            })
+        });
+        let mut found = Vec::new();
+        for task in running.collect::<Vec<_>>() {
+            found.push(task.await?);
+        }
+        Ok(found)
+    };
+    let inserts = (0..6).map(|k| {
+        let (first, last) = (k * 1_000, if k % 2 == 1 { 20_000 } else { k * 1_000 + 999 });
+        format!(
+            "INSERT INTO t SELECT CASE WHEN value = 999 THEN {last} ELSE value + {first} END, value FROM generate_series(0, 999)"
+        )
+    });
+    for (k, found) in at_once(inserts.collect()).await?.into_iter().enumerate() {
+        match found {
+            Ok(found) => assert_eq!((k % 2, found), (0, vec!["1000".into()])),
+            Err(error) => assert!(k % 2 == 1 && error.contains("domain"), "{k}: {error}"),
+        }
+    }
+    let sums = "SELECT count(*), sum(id), sum(v) FROM t";
+    assert_eq!(rows(&session, sums).await?, ["3000|7498500|1498500"]);
+    assert_eq!(context.array(&uri).open()?.fragments().len(), 3);
+
+    let changes = [
+        "DELETE FROM t WHERE id < 500",
+        "UPDATE t SET v = -1 WHERE id BETWEEN 2500 AND 2999",
+        "UPDATE t SET v = 1000 / (id - 4100) WHERE id BETWEEN 4000 AND 4200",
+        "INSERT INTO t VALUES (9000, 1)",
+    ];
+    let found = at_once(changes.map(str::to_owned).into()).await?;
+    let counts: Vec<_> = found
+        .iter()
+        .map(|found| found.clone().unwrap_or_default().concat())
+        .collect();
+    assert_eq!(counts, ["500", "500", "", "1"]);
+    assert_eq!(
+        rows(&session, sums).await?,
+        [format!(
+            "2501|{}|{}",
+            7_498_500 - 124_750 + 9_000,
+            1_498_500 - 124_750 - 374_750 - 500 + 1
+        )]
+    );
+    let report = context.array(&uri).check(Default::default())?;
+    assert!(report.findings.is_empty(), "{report:?}");
+    Ok(())
+}

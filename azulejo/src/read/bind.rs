@@ -73,6 +73,7 @@ impl ReadOptions {
                 names[i]
             )));
         }
+        let strategy = FetchStrategy::of(array);
         Ok(BoundOptions {
             subarray: self.subarray.bind(schema)?,
             fields,
@@ -83,9 +84,13 @@ impl ReadOptions {
                 .memory_budget
                 .unwrap_or(array.context().config().memory_budget),
             limit: self.limit,
-            strategy: FetchStrategy::of(array),
+            strategy,
             versions: false,
             matching_only: self.matching_only,
+            batch_bytes: self
+                .batch_bytes
+                .filter(|_| strategy == FetchStrategy::Streaming),
+            counts: self.counts.unwrap_or_default(),
         })
     }
 }

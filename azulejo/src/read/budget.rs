@@ -59,6 +59,15 @@ impl Budget {
         }
     }
 
+    /// The same for batches that cost so much, if the caller said.
+    pub fn with_batch(mut self, bytes: Option<u64>) -> Self {
+        if let Some(bytes) = bytes {
+            self.batch = bytes;
+            self.small_batch = self.small_batch.min(bytes);
+        }
+        self
+    }
+
     /// For a sparse read; `cache` is what the array's tile cache may hold, `prefetches` whether
     /// tiles travel while others are decoded.
     pub fn sparse(bytes: u64, cache: u64, prefetches: bool) -> Self {

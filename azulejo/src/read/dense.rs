@@ -97,8 +97,9 @@ impl DenseReader {
             sources: Vec::new(),
         };
         let overlaid = add_fragments(array, &mut plan)?;
-        let budget = Budget::dense(options.memory_budget);
-        let fetcher = Fetcher::new(array, options.strategy, waiting, budget.total);
+        let budget = Budget::dense(options.memory_budget).with_batch(options.batch_bytes);
+        let fetcher =
+            Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
 
         // What planning and decoding will look at.
         let dense = plan.sources.iter().map(|source| source.fragment);
@@ -241,8 +242,13 @@ impl DenseReader {
             Some(_) => self.plan.grid.tile_cells(),
             None => 1,
         };
+        // Where reads have a high latency, the tiles of a batch travel together: the more the better.
+        let largest = match self.fetcher.streams() {
+            true => self.batch_cells().max(self.plan.grid.tile_cells()),
+            false => u64::MAX,
+        };
         loop {
-            let cells = self.looked_at.enough(most).max(least);
+            let cells = self.looked_at.enough(most).max(least).min(largest);
             let Some((columns, mask)) = self.cells_of_next(cells, small, None).await? else {
                 return Ok(None);
             };
@@ -454,14 +460,20 @@ impl DenseReader {
         if let Some((_, before)) = self.planned.take() {
             self.walk = before;
         }
-        match self.plan_next(max_cells, small)? {
+        let batch = match self.plan_next(max_cells, small)? {
             Some(batch) if !self.overlaid.is_empty() => {
                 let mut batch = self.overlay(batch).await?;
                 self.prune(&mut batch)?;
-                Ok(Some(batch))
+                Some(batch)
             }
-            batch => Ok(batch),
+            batch => batch,
+        };
+        if let Some(batch) = &batch {
+            let counts = self.fetcher.counts();
+            counts.add_tiles(batch.tasks.len());
+            counts.add_pruned(batch.pruned);
         }
+        Ok(batch)
     }
 
     /// As [`Self::next_plan`], without fragments that are overlaid.

@@ -12,7 +12,7 @@ use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
 use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
-use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
+use super::{BoundOptions, FillProgress, PartBytes, ReadCounts, ReadOptions};
 use crate::array::{Array, Reopening};
 use crate::cancel::{CancelHandle, Operation};
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
@@ -252,6 +252,8 @@ impl Reader {
             strategy: FetchStrategy::of(array),
             versions: true,
             matching_only: false,
+            batch_bytes: None,
+            counts: ReadCounts::default(),
         };
         Ok(Self {
             context: array.context().clone(),

@@ -2,6 +2,7 @@
 
 pub(super) use crate::storage::{Waiting, block_on};
 
+use super::counts::ReadCounts;
 use super::prefetch::Prefetch;
 use super::stored_tile::{StoredTile, fragment_of};
 use crate::array::{Array, short_read_is_corrupt};
@@ -71,6 +72,7 @@ pub(super) struct Fetcher {
     strategy: FetchStrategy,
     waiting: Waiting,
     prefetch: Prefetch,
+    counts: ReadCounts,
 }
 
 impl Fetcher {
@@ -82,7 +84,19 @@ impl Fetcher {
             strategy,
             waiting,
             prefetch: Prefetch::default(),
+            counts: ReadCounts::default(),
         }
+    }
+
+    /// The same, which counts among these what it does.
+    pub fn counted(mut self, counts: &ReadCounts) -> Self {
+        self.counts = counts.clone();
+        self
+    }
+
+    /// What the query has done so far.
+    pub fn counts(&self) -> &ReadCounts {
+        &self.counts
     }
 
     /// For tiles one by one, whoever asks for them.
@@ -155,6 +169,14 @@ impl Fetcher {
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
     /// The caller has checked their lengths against its budget.
     pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {
+        let fetched = self.fetched(tiles).await?;
+        for bytes in fetched.iter().filter(|bytes| !bytes.is_empty()) {
+            self.counts.add_request(bytes.len() as u64);
+        }
+        Ok(fetched)
+    }
+
+    async fn fetched(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {
         if self.streams() {
             return self.read_into_pool(&tiles.iter().collect::<Vec<_>>());
         }
@@ -245,6 +267,7 @@ impl Fetcher {
                     of,
                     reader,
                     is_new: true,
+                    counts: self.counts.clone(),
                 });
             }
         }
@@ -258,6 +281,7 @@ pub(super) struct TileFile {
     of: (usize, Field, FilePart),
     reader: Box<dyn ObjectReader>,
     is_new: bool,
+    counts: ReadCounts,
 }
 
 impl TileFile {
@@ -268,11 +292,14 @@ impl TileFile {
 
     /// Fills `out` from `offset` on.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.counts.add_request(out.len() as u64);
         self.reader.read_at(offset, out)
     }
 
     /// Fills pieces one after another from `offset` on.
     pub fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.counts.add_request(bytes as u64);
         self.reader.read_scattered_at(offset, pieces)
     }
 }

@@ -1,6 +1,6 @@
 //! `azulejo serve --flight-sql`: arrays as tables for programs that speak Flight SQL.
 
-use super::{environment, error_of};
+use super::{PATIENCE, environment, error_of};
 use crate::args::{FlightSqlArgs, ServeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -46,7 +46,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
         .enable_all()
         .build()?;
     let context = shown(session, &args.uri)?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let listener = TcpListener::bind(tables.listen)
             .await
             .map_err(|error| CliError::usage(format!("--listen {}: {error}", tables.listen)))?;
@@ -56,7 +56,9 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
             served = server.serve(context, listener) => served.map_err(error_of),
             () = interrupt::wished() => Ok(()),
         }
-    })
+    });
+    runtime.shutdown_timeout(PATIENCE);
+    ended
 }
 
 /// Says where clients find the tables.

@@ -1,26 +1,28 @@
 //! How far a query has come, while it runs.
 
+use crate::args::ProgressArg;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::size;
-use azulejo::Context;
-use azulejo::storage::IoOp;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
+use std::cell::OnceCell;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the numbers change.
 const EVERY: Duration = Duration::from_millis(250);
 
+/// A query that is over sooner shows no line.
+const QUICK: Duration = Duration::from_millis(500);
+
 /// The line of one query.
 pub struct QueryProgress {
     plan: Arc<dyn ExecutionPlan>,
-    context: Context,
-    /// Bytes that object stores had sent before.
-    before: u64,
-    line: Progress,
+    how: ProgressArg,
+    begun: Instant,
+    line: OnceCell<Progress>,
 }
 
 impl QueryProgress {
@@ -28,9 +30,9 @@ impl QueryProgress {
     pub fn new(session: &Session, plan: &Arc<dyn ExecutionPlan>) -> Self {
         Self {
             plan: Arc::clone(plan),
-            before: session.context.io_stats().bytes(IoOp::Get),
-            context: session.context.clone(),
-            line: session.progress(None),
+            how: session.progress_kind(),
+            begun: Instant::now(),
+            line: OnceCell::new(),
         }
     }
 
@@ -40,7 +42,11 @@ impl QueryProgress {
         loop {
             match tokio::time::timeout(EVERY, &mut work).await {
                 Ok(done) => return done,
-                Err(_) => self.line.say(|| self.read().text()),
+                Err(_) if self.begun.elapsed() < QUICK => {}
+                Err(_) => {
+                    let line = self.line.get_or_init(|| Progress::new(None, self.how));
+                    line.say(|| self.read().text());
+                }
             }
         }
     }
@@ -48,13 +54,15 @@ impl QueryProgress {
     fn read(&self) -> Read {
         let mut read = Read::default();
         read.add(self.plan.as_ref());
-        read.bytes += self.context.io_stats().bytes(IoOp::Get) - self.before;
         read
     }
 
     /// Does what writes to a terminal itself.
     pub fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.line.aside(work)
+        match self.line.get() {
+            Some(line) => line.aside(work),
+            None => work(),
+        }
     }
 }
 
@@ -62,10 +70,9 @@ impl QueryProgress {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Read {
     rows: u64,
-    /// Those of files of other kinds, and of object stores.
     bytes: u64,
-    /// Parts of arrays.
-    pieces: u64,
+    /// Of arrays.
+    tiles: u64,
 }
 
 impl Read {
@@ -81,7 +88,7 @@ impl Read {
             match metric.value() {
                 MetricValue::OutputRows(_) => self.rows += value,
                 MetricValue::Count { name, .. } if name == "bytes_scanned" => self.bytes += value,
-                MetricValue::Count { name, .. } if name == "pieces_read" => self.pieces += value,
+                MetricValue::Count { name, .. } if name == "tiles_read" => self.tiles += value,
                 _ => {}
             }
         }
@@ -91,7 +98,7 @@ impl Read {
         let mut text = format!("{} rows read", size::count(self.rows));
         for (number, what) in [
             (self.bytes, size::text(self.bytes)),
-            (self.pieces, format!("{} pieces", size::count(self.pieces))),
+            (self.tiles, format!("{} tiles", size::count(self.tiles))),
         ] {
             if number > 0 {
                 text.push_str(", ");
@@ -112,7 +119,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(async {
-            let context = Context::new(azulejo::Config::default(), None).unwrap();
+            let context = azulejo::Context::new(azulejo::Config::default(), None).unwrap();
             let session: SessionContext = azulejo_sql::session(&context);
             for statement in [
                 "CREATE EXTERNAL TABLE t (id BIGINT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t'",
@@ -132,7 +139,7 @@ mod tests {
             assert_eq!(rows.await.unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 3);
             read.add(plan.as_ref());
             assert_eq!(read.rows, 6);
-            assert!(read.text().starts_with("6 rows read, ") && read.text().ends_with(" pieces"));
+            assert!(read.text().starts_with("6 rows read, ") && read.text().ends_with(" tiles"));
         });
     }
 }

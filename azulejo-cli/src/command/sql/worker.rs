@@ -1,6 +1,6 @@
 //! `azulejo worker`: takes parts of other machines' queries.
 
-use super::{environment, error_of};
+use super::{PATIENCE, environment, error_of};
 use crate::args::WorkerArgs;
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -14,7 +14,7 @@ pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
         .enable_all()
         .build()?;
     let environment = environment(session)?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let listener = TcpListener::bind(args.listen)
             .await
             .map_err(|error| CliError::usage(format!("--listen {}: {error}", args.listen)))?;
@@ -27,5 +27,7 @@ pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
             served = serving => served.map_err(error_of),
             () = interrupt::wished() => interrupt::check(),
         }
-    })
+    });
+    runtime.shutdown_timeout(PATIENCE);
+    ended
 }

@@ -56,7 +56,8 @@ impl DenseCondition {
     /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
     /// they read the same, and the tiles are not read.
     pub fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
-        let mut left = Vec::with_capacity(batch.tasks.len());
+        let before = batch.tasks.len();
+        let mut left = Vec::with_capacity(before);
         for task in std::mem::take(&mut batch.tasks) {
             if self.excludes(array, task.fragment, task.tile)? {
                 batch.fills.append(&batch.copies, task.copies);
@@ -64,6 +65,7 @@ impl DenseCondition {
                 left.push(task);
             }
         }
+        batch.pruned += before - left.len();
         batch.tasks = left;
         Ok(())
     }

@@ -64,6 +64,8 @@ pub(super) struct BatchPlan {
     pub fills: CopyList,
     /// The cells in the order of the result, where they are read in another.
     pub order: Option<Vec<usize>>,
+    /// Tiles that need not be read: no cell of theirs meets the condition.
+    pub pruned: usize,
 }
 
 impl BatchPlan {

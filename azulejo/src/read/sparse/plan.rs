@@ -228,7 +228,7 @@ impl SparsePlan {
 fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<PlannedTile>> {
     let fragment = query.fragment(of)?;
     let tree = fragment.loaded().rtree()?;
-    let mut tiles = Vec::new();
+    let (mut tiles, mut pruned) = (Vec::new(), 0);
     for test in query.selection.tiles(tree) {
         let cells = fragment.tile_cell_num(test.tile as u64);
         let cell_num = u32::try_from(cells).map_err(|_| {
@@ -248,6 +248,7 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
             }
         }
         if cell_num == 0 || (no_results && !of.merges) {
+            pruned += usize::from(cell_num > 0);
             continue;
         }
         if no_results {
@@ -265,6 +266,9 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
             upper: CellBound::highest(),
         });
     }
+    let counts = query.fetcher.counts();
+    counts.add_tiles(tiles.len());
+    counts.add_pruned(pruned);
     Ok(tiles)
 }
 

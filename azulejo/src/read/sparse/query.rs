@@ -124,8 +124,10 @@ impl SparseQuery {
         let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
         let streams = options.strategy == FetchStrategy::Streaming;
         let cache = if streams { array.tiles().limit() } else { 0 };
-        let budget = Budget::sparse(options.memory_budget, cache, !streams);
-        let fetcher = Fetcher::new(array, options.strategy, waiting, budget.total);
+        let budget =
+            Budget::sparse(options.memory_budget, cache, !streams).with_batch(options.batch_bytes);
+        let fetcher =
+            Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         if !array.deletes().is_empty() || asked(Field::DeleteTimestamps) {
             let consolidated = |(index, _): &&(usize, _)| {
