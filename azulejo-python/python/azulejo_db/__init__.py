@@ -167,8 +167,8 @@ def write(
         columns = {n: settled(n, v) for n, v in named.items()}
         schema = _grid_of(columns, dims, tiles, {} if filters is None else {"filters": filters})
         if optimize is not None:
-            given = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
-            schema = optimized(schema, given, optimize, ctx=ctx)
+            masked = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
+            schema = optimized(schema, masked, optimize, ctx=ctx)
     if mode == "w" and there:
         ctx.core.delete(uri, False)
     if grid:
