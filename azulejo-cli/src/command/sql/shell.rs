@@ -22,6 +22,9 @@ Statements end with a semicolon and may go over several lines.
 An array's URI in quotes is a table: SELECT * FROM 'my_array' LIMIT 3;
 ";
 
+/// What reads lines.
+type Lines<'q> = Editor<Completion<'q>, FileHistory>;
+
 /// Reads statements until there are no more.
 pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
     if !std::io::stdin().is_terminal() {
@@ -32,19 +35,23 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         }
         return queries.run(session, &text);
     }
-    let listing = Config::builder().completion_type(CompletionType::List);
-    let editor = Editor::<Completion<'_>, FileHistory>::with_config(listing.build());
-    let mut editor = editor.map_err(|error| unreadable(&error))?;
-    editor.set_helper(Some(Completion::new(queries)));
     let history = history_file();
+    let mut editor = editor_of(queries, &[])?;
     if let Some(file) = &history {
         // There is none before the first time.
         let _ = editor.load_history(file);
     }
+    let mut entries: Vec<String> = editor.history().iter().cloned().collect();
     session.output.note("\\? shows help");
     interrupt::ends_statements_alone();
     let mut statement = String::new();
+    let mut reading = Some(editor);
     loop {
+        // What runs is without an editor, which takes Ctrl-C for itself as long as it lives.
+        let editor = match &mut reading {
+            Some(editor) => editor,
+            none => none.insert(editor_of(queries, &entries)?),
+        };
         let prompt = if statement.is_empty() {
             "azulejo> "
         } else {
@@ -64,7 +71,8 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
             Err(error) => return Err(unreadable(&error)),
         };
         if statement.is_empty() && line.trim_start().starts_with('\\') {
-            let _ = editor.add_history_entry(&line);
+            entries.push(line.clone());
+            reading = None;
             interrupt::forget();
             match command(session, queries, line.trim()) {
                 Ok(true) => continue,
@@ -82,17 +90,30 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         }
         let text = std::mem::take(&mut statement);
         if !names_key(&text) {
-            let _ = editor.add_history_entry(text.trim());
+            entries.push(text.trim().to_owned());
         }
+        reading = None;
         interrupt::forget();
         if let Err(error) = queries.run(session, &text) {
             complain(&error);
         }
     }
     if let Some(file) = &history {
-        let _ = editor.save_history(file);
+        let _ = editor_of(queries, &entries)?.save_history(file);
     }
     Ok(())
+}
+
+/// An editor of lines that remembers what was typed before.
+fn editor_of<'q>(queries: &'q Queries, entries: &[String]) -> Result<Lines<'q>> {
+    let listing = Config::builder().completion_type(CompletionType::List);
+    let editor = Lines::with_config(listing.build());
+    let mut editor = editor.map_err(|error| unreadable(&error))?;
+    editor.set_helper(Some(Completion::new(queries)));
+    for entry in entries {
+        let _ = editor.add_history_entry(entry);
+    }
+    Ok(editor)
 }
 
 /// A command of the shell's own; whether to go on.
