@@ -1,7 +1,7 @@
 //! What a pipeline costs a reader: bytes to bring, and the time to undo filters.
 
 use super::goal::Goal;
-use super::sample::Part;
+use super::sample::{Part, ValueKind};
 use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
 
 /// A copy: what nothing to undo costs, too. Nanoseconds a byte, as all rates here.
@@ -10,6 +10,10 @@ use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
 /// cells give the same filters everywhere. Between machines their proportions change less than clocks
 /// vary on one.
 const COPY: f64 = 0.03;
+
+/// What the offset of a text takes, as offsets are mostly filtered: stored bytes, nanoseconds.
+const OFFSET_BYTES: f64 = 1.5;
+const OFFSET_TIME: f64 = 1.0;
 
 /// What undoing a filter takes for each byte before it; `size` is that of a value before it, `planes`
 /// whether a filter in front of it has put the bytes (or bits) of values together.
@@ -56,7 +60,16 @@ pub(super) fn of(
             Filter::Byteshuffle | Filter::Bitshuffle | Filter::DoubleDelta { .. }
         );
     }
-    Some(time + goal.byte_price() * stored as f64)
+    // Texts that do not hold their offsets have them beside them.
+    let texts = match part.kind {
+        ValueKind::Strings if !pipeline.keeps_offsets_in_data(&part.context) => {
+            let texts = |(_, starts): &(&[u8], Option<&[u64]>)| starts.map_or(0, <[u64]>::len);
+            part.tiles.iter().map(texts).sum::<usize>() as f64
+        }
+        _ => 0.0,
+    };
+    let bytes = stored as f64 + texts * OFFSET_BYTES;
+    Some(time + texts * OFFSET_TIME + goal.byte_price() * bytes)
 }
 
 /// Bytes of a part before the first filter and behind each; the offsets that strings keep count.
