@@ -4,6 +4,7 @@
 //! Each part has a random IV and a tag of its own, kept in the part list. The library of TLS where C
 //! is compiled in, otherwise the cipher in Rust, which takes some five times as long.
 
+mod lengths;
 #[cfg(feature = "c-codecs")]
 mod library;
 #[cfg(all(feature = "pure-rust", any(test, not(feature = "c-codecs"))))]
@@ -16,14 +17,13 @@ pub(super) use rust::Cipher;
 
 use super::key::EncryptionKey;
 use crate::error::{DecodeError, Result};
+use lengths::{IV_LEN, TAG_LEN};
 
 /// The filter's name.
 pub(super) const NAME: &str = "AES_256_GCM";
 
 /// Bytes of an entry in the part list: two lengths, IV, tag.
 pub(super) const ENTRY_LEN: usize = 8 + IV_LEN + TAG_LEN;
-const IV_LEN: usize = 12;
-const TAG_LEN: usize = 16;
 
 /// The cipher of a key.
 pub(super) fn cipher(key: Option<&EncryptionKey>) -> Result<Cipher> {

@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct ReadCounts(Arc<Counters>);
+pub struct ReadCounts(Arc<Counted>);
 
 #[derive(Debug, Default)]
-struct Counters {
+struct Counted {
     tiles: AtomicU64,
     pruned: AtomicU64,
     requests: AtomicU64,

@@ -1,6 +1,6 @@
 //! The library that TLS brings along, in assembler: it uses whatever the processor has for it.
 
-use super::{IV_LEN, TAG_LEN};
+use super::lengths::{IV_LEN, TAG_LEN};
 use crate::filter::EncryptionKey;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 

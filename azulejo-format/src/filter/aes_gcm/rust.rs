@@ -1,6 +1,6 @@
 //! The cipher in Rust.
 
-use super::{IV_LEN, TAG_LEN};
+use super::lengths::{IV_LEN, TAG_LEN};
 use crate::filter::EncryptionKey;
 use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::{AeadInPlace, Aes256Gcm, KeyInit};
