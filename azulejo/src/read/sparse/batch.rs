@@ -127,12 +127,6 @@ pub(super) fn slots_of<'a>(
         .iter()
         .map(|tile| BatchTile::new(query, tile, portion));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
-    sort_slots(query, portion, &mut slots);
-    Ok(slots)
-}
-
-/// Brings slots of a portion into the order of cells of equal coordinates.
-pub(super) fn sort_slots(query: &SparseQuery, portion: &Portion<'_>, slots: &mut [BatchTile<'_>]) {
     if portion.keyed && query.latest_first {
         slots.sort_by(|a, b| {
             b.tile
@@ -143,6 +137,7 @@ pub(super) fn sort_slots(query: &SparseQuery, portion: &Portion<'_>, slots: &mut
     } else if portion.keyed {
         slots.sort_by_key(|slot| (slot.tile.part, slot.tile.tile));
     }
+    Ok(slots)
 }
 
 /// Loads what says which cells are results, and finds these. Threads that stream take some tiles

@@ -5,7 +5,7 @@
 //! are looked at, some at a time, and of each only the cells that come next stay. Every batch
 //! decodes coordinates anew: slow, but within the budget.
 
-use super::batch::{examine, keys_of, ordered, slots_of, sort_slots};
+use super::batch::{examine, keys_of, ordered, slots_of};
 use super::columns::{ColumnTiles, cells_of};
 use super::plan::Portion;
 use super::query::SparseQuery;
@@ -36,20 +36,11 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
     let mut lowered = None;
     let mut slots = slots_of(query, portion)?;
 
-    // 1. Of some tiles after others the cells that come next; fewer, where these are too many. Those
-    // whose cells may come first are looked at first: of fragments that all overlap these are the
-    // next tile or two of each, and what lies behind the bound that is found need not be looked at.
-    slots.sort_by(|a, b| a.tile.lower.cmp(&b.tile.lower));
-    let (mut bytes, mut examined) = (0u64, 0);
+    // 1. Of some tiles after others the cells that come next; fewer, where these are too many.
+    let mut bytes = 0u64;
     for group in groups(&slots, query.budget.tiles) {
-        let before = |slot: &&BatchTile<'_>| to.as_ref().is_none_or(|to| slot.tile.lower < *to);
-        let next = slots.get(group.clone()).unwrap_or_default();
-        let end = group.start + next.iter().take_while(before).count();
-        if end == group.start {
-            break;
-        }
-        let members = slots.get_mut(group.start..end).unwrap_or_default();
-        examined = end;
+        let end = group.end;
+        let members = slots.get_mut(group).unwrap_or_default();
         examine(query, members).await?;
         let set = keys_of(query, members, from, to.as_ref(), true)?;
         bytes += compact(query, members, set);
@@ -66,8 +57,6 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
     }
 
     // 2. Their order.
-    slots.truncate(examined);
-    sort_slots(query, portion, &mut slots);
     let mut slabs = Vec::new();
     ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
     if slabs.is_empty() {
