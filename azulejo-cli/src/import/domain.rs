@@ -199,12 +199,10 @@ fn limits(datatype: Datatype) -> (i128, i128) {
 
 /// Domains and tile extents of a sparse array with so many cells.
 pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Result<()> {
-    let cut: Vec<usize> = (0..axes.len())
-        .filter(|&i| span(&axes[i]).is_some())
-        .collect();
+    let cut = axes.iter().filter(|axis| span(axis).is_some()).count();
     let data_tiles = rows.div_ceil(capacity.max(1)).max(1) as f64;
-    let parts = data_tiles.powf(1.0 / cut.len().max(1) as f64).ceil() as i128;
-    for (at, axis) in axes.iter_mut().enumerate() {
+    let parts = data_tiles.powf(1.0 / cut.max(1) as f64).ceil() as i128;
+    for axis in axes.iter_mut() {
         if axis.datatype.is_string() {
             continue;
         }
@@ -216,9 +214,7 @@ pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Res
             axis.domain = Some(roomy(axis.datatype, axis.bounds).map_err(usage)?);
             axis.tile_extent = real_extent(axis, parts).filter(|_| !hilbert);
         } else {
-            let extent = span(axis)
-                .filter(|_| cut.contains(&at))
-                .map_or(1, |span| nice(span / parts.max(1) + 1));
+            let extent = span(axis).map_or(1, |span| nice(span / parts.max(1) + 1));
             let (domain, extent) = tiled(axis.datatype, axis.bounds, extent).map_err(usage)?;
             axis.domain = Some(domain);
             if let Some(extent) = extent.filter(|_| !hilbert) {
