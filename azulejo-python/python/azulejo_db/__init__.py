@@ -166,9 +166,9 @@ def write(
         named = data if isinstance(data, Mapping) else {name: data}
         columns = {n: settled(n, v) for n, v in named.items()}
         schema = _grid_of(columns, dims, tiles, {} if filters is None else {"filters": filters})
+        cells = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
         if optimize is not None:
-            masked = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
-            schema = optimized(schema, masked, optimize, ctx=ctx)
+            schema = optimized(schema, cells, optimize, ctx=ctx)
     if mode == "w" and there:
         ctx.core.delete(uri, False)
     if grid:
@@ -178,7 +178,6 @@ def write(
             array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
             array._refresh()
         else:
-            cells = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
             array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), cells, at)
         return array
     if is_frame(data):
