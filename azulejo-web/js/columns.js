@@ -72,6 +72,25 @@ export class Column {
   }
 }
 
+/** Some cells of a result. */
+export class Batch {
+  constructor({ cells, columns }) {
+    this.cells = cells;
+    this.columns = columns.map((column) => new Column(column));
+  }
+
+  /** Gives back the cells' memory; the collector does it too, often many batches later. */
+  free() {
+    this.columns.forEach(free);
+  }
+}
+
+function free({ values, offsets, validity }) {
+  for (const part of [values, offsets, validity]) {
+    if (part?.buffer.byteLength > 0) part.buffer.transfer?.(0);
+  }
+}
+
 function inValues(offsets, size) {
   return size === 1 ? offsets : offsets.map((offset) => offset / size);
 }
@@ -133,9 +152,11 @@ function empty(column, cells) {
   return like(column, { values, validity: column.validity && new Uint8Array(cells) });
 }
 
+/** Moves a column's cells into their place in the whole. */
 function fill(whole, column, at) {
   whole.values.set(column.values, at * column.cellValNum);
   whole.validity?.set(column.validity, at);
+  free(column);
 }
 
 function cut(column, cells) {

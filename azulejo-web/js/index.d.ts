@@ -168,9 +168,14 @@ export class Column implements Iterable<Cell> {
   [Symbol.iterator](): Iterator<Cell>;
 }
 
-export interface Batch {
+export class Batch {
   cells: number;
   columns: Column[];
+  /**
+   * Gives back the memory of all columns, which are empty afterwards; the collector does it too,
+   * often many batches later. Does nothing where `ArrayBuffer.prototype.transfer` is missing.
+   */
+  free(): void;
 }
 
 export interface Result {

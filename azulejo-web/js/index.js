@@ -1,10 +1,10 @@
 // TileDB arrays in browsers and node. `index.d.ts` describes the interface.
 import init, { Cancel, Session } from "./azulejo_web.js";
-import { Column, Gathered } from "./columns.js";
+import { Batch, Column, Gathered } from "./columns.js";
 import { AzulejoError, reasonOf, thrown } from "./errors.js";
 import { DirectorySource, FileSource, HttpSource } from "./sources.js";
 
-export { AzulejoError, Column, DirectorySource, FileSource, HttpSource };
+export { AzulejoError, Batch, Column, DirectorySource, FileSource, HttpSource };
 
 const MEMORY = 256 << 20;
 const CACHE = 32 << 20;
@@ -357,7 +357,7 @@ export class AzulejoArray {
         if (batch === undefined) return;
         cells += batch.cells;
         finish.report(cells);
-        yield { cells: batch.cells, columns: batch.columns.map((column) => new Column(column)) };
+        yield new Batch(batch);
       }
     } finally {
       reading?.free();
