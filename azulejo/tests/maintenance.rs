@@ -347,12 +347,134 @@ fn many_small_fragments_take_little_memory() {
         .array(URI)
         .consolidate(&options)
         .expect("it is consolidated");
-    assert_eq!(
-        (rounds.len(), rounds[0].old.len(), rounds[0].new.len()),
-        (1, 148, 1)
-    );
+    // In parts, each fragment of which is what the next ones begin with.
+    assert!(rounds.len() > 2, "{} parts", rounds.len());
+    assert!(rounds.iter().all(|part| part.new.len() == 1));
+    let old: usize = rounds.iter().map(|part| part.old.len()).sum();
+    assert_eq!(old, 148 + rounds.len() - 1);
+    assert_eq!(open_fragments(&memory), 1);
     assert_eq!(cells(&memory, 1000), before);
     is_sound(&memory);
+}
+
+fn open_fragments(memory: &Arc<MemoryStorage>) -> usize {
+    let array = context(memory).array(URI).open().expect("it opens");
+    array.fragments().len()
+}
+
+#[test]
+fn rounds_in_parts_are_like_rounds_at_once() {
+    let mut parts = 0;
+    for seed in 0..8 {
+        for kind in [Kind::Sparse, Kind::Duplicates] {
+            let (memory, times) = history(kind, seed, 12 + seed);
+            let before = all_cells(&memory, &times);
+            let mut options = FragmentOptions::new().memory_budget(24 << 10);
+            let names: Vec<String> = {
+                let array = context(&memory).array(URI).open().expect("it opens");
+                let fragments = array.fragments().iter();
+                fragments.map(|f| f.name().to_owned()).collect()
+            };
+            let mut left = 1;
+            match seed % 4 {
+                // The first one stays.
+                1 => {
+                    options = options.fragments(names[1..].to_vec());
+                    left = 2;
+                }
+                2 => options.choice = Choice::new().steps(1),
+                3 => options = options.max_fragment_size(600),
+                _ => {}
+            }
+            let handle = context(&memory).array(URI);
+            let rounds = handle.consolidate(&options).expect("it is consolidated");
+            let what = format!("{kind:?}, seed {seed}: {rounds:?}");
+            parts += rounds.len() - 1;
+            let (last, first) = rounds.split_last().expect("a round");
+            assert!(first.iter().all(|part| part.new.len() == 1), "{what}");
+            if seed % 4 == 3 {
+                assert!(last.new.len() > 1, "{what}");
+                left = last.new.len();
+            }
+            assert_eq!(open_fragments(&memory), left, "{what}");
+            assert_eq!(all_cells(&memory, &times), before, "{what}");
+            is_sound(&memory);
+            let vacuum = handle.vacuum(Mode::Fragments, VacuumOptions::default());
+            vacuum.expect("a vacuum");
+            assert_eq!(all_cells(&memory, &times), before, "{what}, vacuumed");
+            is_sound(&memory);
+        }
+    }
+    assert!(parts > 16, "only {parts} parts");
+}
+
+#[test]
+fn purging_in_parts_leaves_out_what_is_deleted_now() {
+    for kind in [Kind::Sparse, Kind::Duplicates] {
+        let (memory, times) = history(kind, 4, 16);
+        let now = times[times.len() - 1];
+        let before = cells(&memory, now);
+        let options = FragmentOptions::new()
+            .purge_deleted_cells(true)
+            .memory_budget(24 << 10);
+        let rounds = context(&memory).array(URI).consolidate(&options);
+        assert!(rounds.expect("it is consolidated").len() > 1);
+        assert_eq!(cells(&memory, now), before, "{kind:?}");
+        let array = context(&memory).array(URI).open().expect("it opens");
+        let stored: u64 = (array.fragments().iter())
+            .map(azulejo::array::Fragment::cell_num)
+            .sum();
+        let most = before.len() as u64;
+        match kind {
+            Kind::Duplicates => assert_eq!(stored, most, "only what is left is stored"),
+            // And what was written over.
+            _ => assert!(stored >= most),
+        }
+        is_sound(&memory);
+    }
+}
+
+#[test]
+fn purging_some_fragments_brings_back_no_cells_of_others() {
+    for seed in 0..10 {
+        let (memory, times) = history(Kind::Sparse, seed, 9);
+        let now = times[times.len() - 1];
+        let before = cells(&memory, now);
+        let handle = context(&memory).array(URI);
+        let mut options = FragmentOptions::new().purge_deleted_cells(true);
+        options.choice = Choice::new().fragments(2, 3);
+        handle.consolidate(&options).expect("it is consolidated");
+        assert_eq!(cells(&memory, now), before, "seed {seed}");
+        is_sound(&memory);
+    }
+    let (memory, times) = history(Kind::Sparse, 4, 16);
+    let before = cells(&memory, times[times.len() - 1]);
+    let array = context(&memory).array(URI).open().expect("it opens");
+    let later = array
+        .fragments()
+        .iter()
+        .skip(3)
+        .map(|f| f.name().to_owned());
+    let options = FragmentOptions::new()
+        .purge_deleted_cells(true)
+        .fragments(later);
+    let refused = context(&memory).array(URI).consolidate(&options);
+    let said = refused.expect_err("older ones are left out").to_string();
+    assert!(said.contains("would come back"), "{said}");
+    assert_eq!(cells(&memory, times[times.len() - 1]), before);
+}
+
+#[test]
+fn a_round_in_parts_that_crashes_leaves_the_array_as_it_was() {
+    for kind in [Kind::Sparse, Kind::Duplicates] {
+        let (memory, times) = history(kind, 5, 4);
+        let options = FragmentOptions::new().memory_budget(6 << 10);
+        let twin = copy(&memory);
+        let rounds = context(&twin).array(URI).consolidate(&options);
+        assert!(rounds.expect("it is consolidated").len() > 1);
+        let work = |context: &Context| context.array(URI).consolidate(&options).map(drop);
+        stopped_everywhere("a round in parts", &memory, &times, &work);
+    }
 }
 
 /// Stops `work` at every operation; afterwards the cells at all `times` must be those of before.

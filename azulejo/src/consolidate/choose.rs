@@ -201,6 +201,41 @@ impl<'a> Candidates<'a> {
         })
     }
 
+    /// An older fragment that is not chosen and may have cells where the chosen ones have deleted
+    /// ones: without these its cells would come back.
+    pub fn uncovered(&self, chosen: &Chosen) -> Option<&'a Fragment> {
+        let schema = self.array.schema();
+        let last = chosen.fragments.last().copied().unwrap_or(0);
+        if schema.allows_dups {
+            return None;
+        }
+        let older = self.array.fragments().iter().enumerate().take(last);
+        let mut others = older.filter(|(i, _)| chosen.fragments.binary_search(i).is_err());
+        let found = others.find(|(_, fragment)| {
+            let bounds = fragment.footer().non_empty_domain.as_ref();
+            overlap(schema, Some(&chosen.bounds), bounds)
+        });
+        found.map(|(_, fragment)| fragment)
+    }
+
+    /// So many of the chosen ones that follow each other: of all such parts the smallest in bytes.
+    pub fn part(&self, chosen: &Chosen, most: usize) -> Result<Chosen> {
+        let bytes = |part: &&[usize]| {
+            part.iter()
+                .map(|i| self.size(*i))
+                .fold(0, u64::saturating_add)
+        };
+        let part = chosen.fragments.windows(most.max(1)).min_by_key(bytes);
+        let fragments = part.unwrap_or(&chosen.fragments).to_vec();
+        Ok(Chosen {
+            bounds: self.bounds(&fragments)?,
+            schema: self
+                .schema_for(&fragments)?
+                .unwrap_or_else(|| chosen.schema.clone()),
+            fragments,
+        })
+    }
+
     /// The first fragment with cells that are deleted, or that may be: of `names`, or of all
     /// candidates.
     pub fn with_deleted_cells(&self, names: &[String]) -> Result<Option<Chosen>> {
@@ -213,11 +248,14 @@ impl<'a> Candidates<'a> {
             let fragments = vec![index];
             let bounds = self.bounds(&fragments)?;
             if let Some(schema) = self.schema_for(&fragments)? {
-                return Ok(Some(Chosen {
+                let chosen = Chosen {
                     fragments,
                     bounds,
                     schema,
-                }));
+                };
+                if self.uncovered(&chosen).is_none() {
+                    return Ok(Some(chosen));
+                }
             }
         }
         Ok(None)

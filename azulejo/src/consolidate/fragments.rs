@@ -1,12 +1,16 @@
 //! Consolidating fragments: rounds of choosing, merging and replacing.
+//!
+//! Where more fragments overlap than memory holds a tile of each, a round is made in parts: some of
+//! them become one first, then those and the others. Each part is a consolidation like any other, so
+//! that whatever ends it leaves an array that reads as before.
 
 use super::ArrayFolder;
-use super::choose::Candidates;
-use super::merge::Round;
+use super::choose::{Candidates, Chosen};
+use super::merge::{Merge, Round};
 use super::options::FragmentOptions;
 use super::replace::{Replaced, name_of};
 use crate::array::{
-    ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
+    Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
 };
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
@@ -37,13 +41,16 @@ enum Step {
     Nothing,
     /// Fragments were replaced.
     Done(Merged),
+    /// Some of the chosen ones were replaced, as all at once do not fit in memory. What is left of
+    /// the round, by name.
+    Part(Merged, Vec<String>),
     /// Another process has replaced the chosen fragments first.
     Overtaken,
 }
 
 impl ArrayHandle {
-    /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to
-    /// do.
+    /// Consolidates fragments, in rounds. Returns what each round did, or each part of one where
+    /// memory does not hold a tile of each fragment; nothing if there was nothing to do.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
@@ -70,15 +77,25 @@ impl ArrayHandle {
         // Parts of a split result are not consolidated again.
         let mut done: BTreeSet<String> = BTreeSet::new();
         let mut attempts = Attempts::new();
-        while rounds.len() < options.choice.steps as usize {
+        let mut steps = 0;
+        // What is left of a round of which a part is done.
+        let mut rest: Option<Vec<String>> = None;
+        while steps < options.choice.steps {
             operation.check()?;
-            match round(context, uri, &location, options, &done, &operation) {
+            let named = rest.as_deref().unwrap_or(&options.fragments);
+            match round(context, uri, &location, options, named, &done, &operation) {
                 Ok(Step::Nothing) => break,
-                // Whoever was faster has done the work, or part of it: what is left is looked at
-                // anew.
-                Ok(Step::Overtaken) if attempts.another() => {}
-                Ok(Step::Overtaken) if options.fragments.is_empty() => break,
                 Ok(Step::Overtaken) => {
+                    let begun = rest.take().is_some();
+                    let are_named = !options.fragments.is_empty();
+                    // Whoever was faster has done the work, or part of it: what is left is looked at
+                    // anew.
+                    if !(begun && are_named) && attempts.another() {
+                        continue;
+                    }
+                    if !are_named {
+                        break;
+                    }
                     let what =
                         "fragments that were there a moment ago: another process has replaced them";
                     return Err(Error::NotFound {
@@ -86,12 +103,19 @@ impl ArrayHandle {
                         what,
                     });
                 }
+                Ok(Step::Part(merged, left)) => {
+                    rounds.push(merged);
+                    rest = Some(left);
+                    attempts = Attempts::new();
+                }
                 Ok(Step::Done(merged)) => {
                     if merged.new.len() != 1 {
                         done.extend(merged.new.iter().chain(&merged.old).cloned());
                     }
                     let empty = merged.new.is_empty();
                     rounds.push(merged);
+                    rest = None;
+                    steps += 1;
                     if (empty && !options.purge_deleted_cells) || !options.fragments.is_empty() {
                         break;
                     }
@@ -110,6 +134,7 @@ fn round(
     uri: &str,
     location: &Location,
     options: &FragmentOptions,
+    named: &[String],
     done: &BTreeSet<String>,
     operation: &Operation,
 ) -> Result<Step> {
@@ -127,104 +152,199 @@ fn round(
         )));
     }
     let candidates = Candidates::new(&whole, options.time, done)?;
-    let chosen = if options.fragments.is_empty() {
+    let is_there = |name: &String| whole.fragments().iter().any(|f| f.name() == name);
+    let chosen = if named.is_empty() {
         candidates.next(&options.choice)?
+    } else if options.fragments != named && !named.iter().all(is_there) {
+        return Ok(Step::Overtaken);
     } else {
-        Some(candidates.named(&options.fragments)?)
+        Some(candidates.named(named)?)
     };
     // One fragment is as good as its consolidation, unless deleted cells are to go.
     let chosen = match chosen.filter(|chosen| chosen.fragments.len() > 1) {
-        None if options.purge_deleted_cells => candidates.with_deleted_cells(&options.fragments)?,
+        None if options.purge_deleted_cells => candidates.with_deleted_cells(named)?,
         chosen => chosen,
     };
     let Some(chosen) = chosen else {
         return Ok(Step::Nothing);
     };
-    let chosen_fragments = || {
-        let chosen = chosen.fragments.iter();
-        chosen.filter_map(|i| whole.fragments().get(*i))
+    let uncovered = match options.purge_deleted_cells {
+        true => candidates.uncovered(&chosen),
+        false => None,
     };
-    let names: HashSet<String> = chosen_fragments().map(|f| f.name().to_owned()).collect();
-    let name = name_of(&whole, &chosen, version);
-    let scope = OpenScope {
-        fragments: Some(names.clone()),
-        schema: Some(chosen.schema.clone()),
-        ..OpenScope::default()
-    };
-    let open = || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
-    let array = open()?;
-    if array.fragments().len() != chosen.fragments.len() {
-        return Ok(Step::Overtaken);
+    if let (Some(other), false) = (uncovered, options.fragments.is_empty()) {
+        return Err(Error::InvalidArgument(format!(
+            "{uri}: cells of fragment {} would come back where deleted ones are purged from the chosen fragments; \
+             choose it too",
+            other.name()
+        )));
     }
-    let first = name.t_start;
-    let sparse = !array.schema().is_dense();
-    let deletes = sparse
-        && version.has_deletes()
-        && !options.purge_deleted_cells
-        && (array
-            .deletes()
-            .iter()
-            .any(|delete| delete.timestamp >= first)
-            || array
-                .fragments()
-                .iter()
-                .any(|fragment| fragment.has_delete_metadata()));
-    let round = Round {
+    let options = &FragmentOptions {
+        purge_deleted_cells: options.purge_deleted_cells && uncovered.is_none(),
+        ..options.clone()
+    };
+    let whole_round = Merging {
         context,
-        array: &array,
+        uri,
         location,
         options,
-        version,
-        schema_name: &chosen.schema,
-        timestamps: sparse && version.may_count_in_part(),
-        delete_metadata: deletes,
+        whole: &whole,
         operation,
     };
-    let written = if sparse {
-        round.sparse(&name)
-    } else {
-        round.dense(&name, &chosen.bounds)
+    let most = match whole_round.replace(&chosen, true)? {
+        Replacing::Step(step) => return Ok(step),
+        Replacing::AtOnce(most) => most,
     };
-    let written = match written {
-        // Files that vanish because another process has replaced and vacuumed their fragments are
-        // no fault.
-        Err(Error::NotFound { .. }) if open()?.fragments().len() != chosen.fragments.len() => {
-            return Ok(Step::Overtaken);
+    // The fragments that are left, once some have become one.
+    let part = candidates.part(&chosen, most)?;
+    let others = chosen
+        .fragments
+        .iter()
+        .filter(|i| !part.fragments.contains(i));
+    let mut left: Vec<String> = others
+        .filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned()))
+        .collect();
+    // What is deleted in a part may still hide cells of the others.
+    let in_one = FragmentOptions {
+        max_fragment_size: None,
+        purge_deleted_cells: false,
+        ..options.clone()
+    };
+    let part_round = Merging {
+        options: &in_one,
+        ..whole_round
+    };
+    match part_round.replace(&part, false)? {
+        Replacing::Step(Step::Done(merged)) => {
+            left.extend(merged.new.iter().cloned());
+            Ok(Step::Part(merged, left))
         }
-        written => written?,
-    };
-    let merged = Merged {
-        old: chosen_fragments().map(|f| f.name().to_owned()).collect(),
-        new: written
-            .fragments
-            .iter()
-            .map(|fragment| fragment.name().to_string())
-            .collect(),
-        cells: written.cells,
-        bytes: written
-            .fragments
-            .iter()
-            .map(WrittenFragment::stored_size)
-            .sum(),
-    };
-    if written.fragments.is_empty() {
-        // Not a cell is left, and a fragment cannot be empty: the old ones stay, for readers of
-        // earlier times, unless those are not to find deleted cells either.
-        if options.purge_deleted_cells {
-            let gone = FragmentSelection::Named(&merged.old);
-            context.array(uri).delete_fragments(gone)?;
-        }
-        return Ok(Step::Done(merged));
+        Replacing::Step(step) => Ok(step),
+        Replacing::AtOnce(_) => Err(Error::Internal("a part in parts".into())),
     }
-    let replaced = Replaced {
-        whole: &whole,
-        old: chosen_fragments()
-            .map(|fragment| fragment.timestamped_name())
-            .collect(),
-        bounds: &chosen.bounds,
-    };
-    Ok(match replaced.by(written)? {
-        true => Step::Done(merged),
-        false => Step::Overtaken,
-    })
+}
+
+/// How putting one fragment in the place of some ended.
+enum Replacing {
+    Step(Step),
+    /// Only so many can be merged at once.
+    AtOnce(usize),
+}
+
+/// An array whose fragments are consolidated.
+struct Merging<'a> {
+    context: &'a Context,
+    uri: &'a str,
+    location: &'a Location,
+    options: &'a FragmentOptions,
+    whole: &'a Array,
+    operation: &'a Operation,
+}
+
+impl Merging<'_> {
+    /// Puts one fragment, or several of a size that was given, in the place of the chosen ones; or
+    /// none, if they may be merged in parts and memory wants that.
+    fn replace(&self, chosen: &Chosen, in_parts: bool) -> Result<Replacing> {
+        let Self {
+            context,
+            uri,
+            location,
+            options,
+            whole,
+            operation,
+        } = *self;
+        let version = whole.schema().version;
+        let chosen_fragments = || {
+            let chosen = chosen.fragments.iter();
+            chosen.filter_map(|i| whole.fragments().get(*i))
+        };
+        let names: HashSet<String> = chosen_fragments().map(|f| f.name().to_owned()).collect();
+        let name = name_of(whole, chosen, version);
+        let scope = OpenScope {
+            fragments: Some(names.clone()),
+            schema: Some(chosen.schema.clone()),
+            ..OpenScope::default()
+        };
+        let open =
+            || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
+        let array = open()?;
+        if array.fragments().len() != chosen.fragments.len() {
+            return Ok(Replacing::Step(Step::Overtaken));
+        }
+        let first = name.t_start;
+        let sparse = !array.schema().is_dense();
+        let deletes = sparse
+            && version.has_deletes()
+            && !options.purge_deleted_cells
+            && (array
+                .deletes()
+                .iter()
+                .any(|delete| delete.timestamp >= first)
+                || array
+                    .fragments()
+                    .iter()
+                    .any(|fragment| fragment.has_delete_metadata()));
+        let round = Round {
+            context,
+            array: &array,
+            location,
+            options,
+            version,
+            schema_name: &chosen.schema,
+            timestamps: sparse && version.may_count_in_part(),
+            delete_metadata: deletes,
+            operation,
+        };
+        let written = match (sparse, in_parts) {
+            (true, true) => round.sparse_if_at_once(&name),
+            (true, false) => round.sparse(&name).map(Merge::Written),
+            (false, _) => round.dense(&name, &chosen.bounds).map(Merge::Written),
+        };
+        let written = match written {
+            // Files that vanish because another process has replaced and vacuumed their fragments are
+            // no fault.
+            Err(Error::NotFound { .. }) if open()?.fragments().len() != chosen.fragments.len() => {
+                return Ok(Replacing::Step(Step::Overtaken));
+            }
+            written => written?,
+        };
+        let written = match written {
+            Merge::Written(written) => written,
+            Merge::AtOnce(most) => return Ok(Replacing::AtOnce(most)),
+        };
+        let merged = Merged {
+            old: chosen_fragments().map(|f| f.name().to_owned()).collect(),
+            new: written
+                .fragments
+                .iter()
+                .map(|fragment| fragment.name().to_string())
+                .collect(),
+            cells: written.cells,
+            bytes: written
+                .fragments
+                .iter()
+                .map(WrittenFragment::stored_size)
+                .sum(),
+        };
+        if written.fragments.is_empty() {
+            // Not a cell is left, and a fragment cannot be empty: the old ones stay, for readers of
+            // earlier times, unless those are not to find deleted cells either.
+            if options.purge_deleted_cells {
+                let gone = FragmentSelection::Named(&merged.old);
+                context.array(uri).delete_fragments(gone)?;
+            }
+            return Ok(Replacing::Step(Step::Done(merged)));
+        }
+        let replaced = Replaced {
+            whole,
+            old: chosen_fragments()
+                .map(|fragment| fragment.timestamped_name())
+                .collect(),
+            bounds: &chosen.bounds,
+        };
+        Ok(Replacing::Step(match replaced.by(written)? {
+            true => Step::Done(merged),
+            false => Step::Overtaken,
+        }))
+    }
 }

@@ -37,6 +37,13 @@ pub(super) struct Written {
     pub cells: u64,
 }
 
+/// What came of a merge.
+pub(super) enum Merge {
+    Written(Written),
+    /// Nothing: memory holds the tiles of so many of the fragments at a time.
+    AtOnce(usize),
+}
+
 impl Round<'_> {
     fn spec(&self, name: TimestampedName, dense_domain: Option<NdRectangle>) -> FragmentSpec {
         FragmentSpec {
@@ -69,16 +76,49 @@ impl Round<'_> {
         usize::try_from(self.options.memory_budget / 8).unwrap_or(usize::MAX)
     }
 
+    /// The cells of all fragments, or how many fragments can be merged at once.
+    pub fn sparse_if_at_once(&self, name: &TimestampedName) -> Result<Merge> {
+        let (sink, mut reader) = self.sparse_ends(name)?;
+        let all = self.array.fragments().len();
+        if all > 2
+            && let Some(most) = reader.merged_at_once()?
+        {
+            return Ok(Merge::AtOnce(most.clamp(2, all - 1)));
+        }
+        self.copy_sparse(name, reader, sink).map(Merge::Written)
+    }
+
+    /// The cells of all fragments, however many there are.
     pub fn sparse(&self, name: &TimestampedName) -> Result<Written> {
+        let (sink, reader) = self.sparse_ends(name)?;
+        self.copy_sparse(name, reader, sink)
+    }
+
+    fn sparse_ends(&self, name: &TimestampedName) -> Result<(FragmentSink, Reader)> {
+        let sink = FragmentSink::new(self.context, self.spec(name.clone(), None))?;
+        let budget = self.read_budget();
+        let reader = Reader::stored(self.array, sink.fields(), &Subarray::all(), budget)?;
+        Ok((sink, reader))
+    }
+
+    fn copy_sparse(
+        &self,
+        name: &TimestampedName,
+        reader: Reader,
+        sink: FragmentSink,
+    ) -> Result<Written> {
         let mut written = Written::default();
-        let result = self.copy_sparse(name, &mut written);
+        let result = self.copy_cells(name, reader, sink, &mut written);
         written.or_discard(result)
     }
 
-    fn copy_sparse(&self, name: &TimestampedName, written: &mut Written) -> Result<()> {
-        let mut sink = FragmentSink::new(self.context, self.spec(name.clone(), None))?;
-        let fields = sink.fields().to_vec();
-        let reader = Reader::stored(self.array, &fields, &Subarray::all(), self.read_budget())?;
+    fn copy_cells(
+        &self,
+        name: &TimestampedName,
+        reader: Reader,
+        mut sink: FragmentSink,
+        written: &mut Written,
+    ) -> Result<()> {
         let capacity = usize::try_from(self.array.schema().capacity).unwrap_or(usize::MAX);
         let mut tiler = Tiler::new(Shapes::Capacity(capacity), self.push_limit());
         let limit = self.options.max_fragment_size;

@@ -265,6 +265,14 @@ impl Reader {
         })
     }
 
+    /// As [`SparseReader::merged_at_once`](super::sparse::SparseReader::merged_at_once).
+    pub(crate) fn merged_at_once(&mut self) -> Result<Option<usize>> {
+        match &mut self.source.plan {
+            PlannedReader::Sparse(reader) => block_on(reader.merged_at_once()),
+            PlannedReader::Dense(_) | PlannedReader::Ended => Ok(None),
+        }
+    }
+
     /// The types of the result's columns, in their order.
     pub fn column_types(&self) -> impl ExactSizeIterator<Item = &ColumnType> {
         self.options.fields.iter().map(|field| &field.column_type)

@@ -5,6 +5,7 @@ mod columns;
 mod external_merge;
 mod history;
 mod merge;
+mod overlap;
 mod plan;
 mod query;
 mod range_sequence;
@@ -23,6 +24,7 @@ use crate::cancel::Operation;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
 use external_merge::Extracted;
+use overlap::Overlap;
 use plan::{Cluster, PlannedTile, SparsePlan};
 use query::{FragmentQuery, SparseQuery};
 pub(super) use range_sequence::RangeSequence;
@@ -130,6 +132,31 @@ impl SparseReader {
                 return Ok(cells);
             }
         }
+    }
+
+    /// How many of the fragments can be merged at a time without decoding each of their tiles again
+    /// and again; `None`: all of them. Where tiles of three quarters of the memory overlap, a step
+    /// takes the other quarter further, so that a tile is decoded four times at most.
+    pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
+        let room = self.query.budget.total / 4 * 3;
+        let mut deepest = Overlap::default();
+        let mut cluster = 0;
+        while let Some(next) = self.plan.clusters.get(cluster) {
+            let tiles = self.plan.tiles_of(next).iter();
+            let cost = tiles.map(|tile| tile.cost).fold(0, u64::saturating_add);
+            if next.keyed && cost > room {
+                // It may fall into several.
+                if self.plan.refine(&self.query, cluster).await? {
+                    continue;
+                }
+                if let Some(next) = self.plan.clusters.get(cluster) {
+                    let overlap = Overlap::of(self.plan.tiles_of(next));
+                    deepest = deepest.max(overlap);
+                }
+            }
+            cluster += 1;
+        }
+        Ok((deepest.bytes > room).then(|| deepest.within(room)))
     }
 
     fn steps(&self) -> SparseSteps<'_> {

@@ -52,6 +52,11 @@ impl RangeSequence {
         self.reader.prefer_few_batches();
     }
 
+    /// As [`SparseReader::merged_at_once`], of the first range.
+    pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
+        self.reader.merged_at_once().await
+    }
+
     /// What can be cancelled.
     pub fn operation(&self) -> &Operation {
         self.reader.operation()
