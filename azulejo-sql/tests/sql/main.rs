@@ -1,5 +1,6 @@
 //! SQL on arrays.
 
+mod at_once;
 mod corpus;
 #[cfg(feature = "distributed")]
 mod distributed;
