@@ -41,7 +41,7 @@
 //! | `scan`, `part_stream` | the plan's leaf, and what each of its partitions does |
 //! | `statistics` | what plans may know before |
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
-//! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
+//! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -84,6 +84,7 @@ mod statistics;
 mod table;
 mod table_key;
 mod target;
+mod tile_rule;
 mod time_travel;
 mod write;
 mod write_dense;

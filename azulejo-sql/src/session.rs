@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE};
 use crate::functions;
 use crate::target::{TablesOnly, with_target};
+use crate::tile_rule::TileRule;
 use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
@@ -76,6 +77,7 @@ pub fn builder(
         .with_config(config)
         .with_runtime_env(environment)
         .with_default_features()
+        .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))

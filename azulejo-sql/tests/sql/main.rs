@@ -5,6 +5,7 @@ mod corpus;
 #[cfg(feature = "distributed")]
 mod distributed;
 mod documentation;
+mod edges;
 #[cfg(feature = "flight-sql")]
 mod flight_sql;
 mod io_plan;
