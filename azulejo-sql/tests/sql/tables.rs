@@ -519,6 +519,25 @@ async fn dimensions_with_other_tiles_are_columns_of_one_kind() -> TestResult {
     Ok(())
 }
 
+/// A dimension of days has those that SQL has, if nothing else is said: so arrays are in their order.
+#[tokio::test]
+async fn days_need_no_domain() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for (name, options) in [("plain", ""), ("tiled", "OPTIONS ('tile.day' '365')")] {
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} (day DATE, v INT, PRIMARY KEY (day)) STORED AS AZULEJO LOCATION 'mem://days/{name}' {options}")).await?;
+        let insert = format!(
+            "INSERT INTO {name} SELECT arrow_cast(column1, 'Date32'), column2 FROM (VALUES (2147483647, 1), (-2147483648, 2), (0, 3))"
+        );
+        assert_eq!(rows(&session, &insert).await?, ["3"]);
+        let query = format!("SELECT v FROM {name} ORDER BY day");
+        assert_eq!(rows(&session, &query).await?, ["2", "3", "1"]);
+        let plan = plan(&session, &query).await?;
+        assert!(!plan.contains("SortExec"), "{plan}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_current_domain_bounds_what_is_asked() -> TestResult {
     let context = Context::new(Config::default(), None)?;
