@@ -8,6 +8,7 @@ use azulejo::Context;
 use azulejo::group::ObjectType;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::TableType;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -83,12 +84,32 @@ impl SchemaProvider for ArraySchemaProvider {
             return Ok(None);
         };
         let (place, options) = (self.context.array(uri), self.options);
-        let table = blocking(move || Ok(ArrayTable::open(place, options))).await??;
-        Ok(Some(Arc::new(table)))
+        match blocking(move || Ok(ArrayTable::open(place, options))).await? {
+            Ok(table) => Ok(Some(Arc::new(table))),
+            // It has gone since the catalog was opened.
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Without opening it: whoever lists tables need not be able to read all of them.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>, DataFusionError> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
     }
 
     fn table_exist(&self, name: &str) -> bool {
         self.arrays.contains_key(name)
+    }
+}
+
+/// Whether an error says that there is no array.
+fn is_missing(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::External(source) => matches!(
+            source.downcast_ref::<azulejo::Error>(),
+            Some(azulejo::Error::NotFound { .. })
+        ),
+        _ => false,
     }
 }
 

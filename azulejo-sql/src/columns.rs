@@ -8,14 +8,7 @@ use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{CellValNum, Datatype, Physical};
 use azulejo::{Array, array::Snapshot};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The key under which the field of a dimension tells where its domain begins.
-pub const DOMAIN_START: &str = "azulejo_domain_start";
-
-/// The key under which the field of a dimension tells how wide its tiles are.
-pub const TILE_EXTENT: &str = "azulejo_tile_extent";
 
 /// What a column is in the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +50,27 @@ pub struct TableColumn {
     pub place: Place,
     /// What literals become.
     pub stored: Stored,
+    /// The tiles of a dimension.
+    pub tiles: Option<Tiles>,
+}
+
+/// The tiles along a dimension, in the units that Arrow shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiles {
+    /// Where the domain begins, as a number.
+    pub start: String,
+    /// How wide they are, without a sign.
+    pub extent: String,
 }
 
 impl TableColumn {
     fn of_dimension(index: usize, dimension: &Dimension) -> Self {
         let column_type = ColumnType::new(dimension.name.as_str(), dimension.datatype)
             .with_cell_val_num(dimension.cell_val_num);
+        let stored = stored(&column_type);
         Self {
-            stored: stored(&column_type),
+            tiles: tiles_of(dimension, &stored),
+            stored,
             column_type,
             place: Place::Dimension(index),
         }
@@ -86,6 +92,7 @@ impl TableColumn {
             stored: stored(&column_type),
             column_type,
             place: Place::Attribute(index),
+            tiles: None,
         })
     }
 
@@ -161,18 +168,13 @@ impl TableColumns {
         }
         let types = columns.iter().map(|column| &column.column_type);
         let converter = ArrowConverter::new(types, ArrowOptions::default()).map_err(external)?;
-        // Plans compare schemas: what Arrow tells of TileDB's types would be in their way. Functions
-        // ask for the tiles of dimensions.
-        let bare = |(index, field): (usize, &Arc<Field>)| {
-            let bare = Field::new(field.name(), field.data_type().clone(), field.is_nullable());
-            let stored = columns.get(index).map(|column| &column.stored);
-            match (of.domain.dimensions.get(index), stored) {
-                (Some(dimension), Some(stored)) => bare.with_metadata(tiles_of(dimension, stored)),
-                _ => bare,
-            }
+        // Plans compare schemas, those of unions and recursive queries too: what Arrow tells of
+        // TileDB's types would be in their way.
+        let bare = |field: &Arc<Field>| {
+            Field::new(field.name(), field.data_type().clone(), field.is_nullable())
         };
         let schema = converter.schema();
-        let fields: Vec<Field> = schema.fields().iter().enumerate().map(bare).collect();
+        let fields: Vec<Field> = schema.fields().iter().map(bare).collect();
         Ok(Self {
             columns,
             schema: Arc::new(Schema::new(fields)),
@@ -199,6 +201,21 @@ impl TableColumns {
         self.columns.iter().position(|column| column.name() == name)
     }
 
+    /// Whether the coordinates of a dimension are as many values in SQL, in the same order. Arrow
+    /// orders -0.0 before 0.0, which SQL takes for one, and what it cannot show is null.
+    pub fn shows_each(&self, d: usize, dimension: &Dimension) -> bool {
+        let field = self.schema.fields().get(d);
+        let nullable = field.is_none_or(|field| field.is_nullable());
+        let days_fit = || {
+            dimension.domain.as_ref().is_some_and(|domain| {
+                let (start, end) = domain.bounds::<i64>();
+                i32::try_from(start).is_ok() && i32::try_from(end).is_ok()
+            })
+        };
+        !dimension.datatype.is_real()
+            && (!nullable || dimension.datatype == Datatype::DateTimeDay && days_fit())
+    }
+
     /// The type that Arrow shows of a column.
     pub fn data_type(&self, index: usize) -> Option<&DataType> {
         self.schema
@@ -208,16 +225,13 @@ impl TableColumns {
     }
 }
 
-/// Where the domain of a dimension begins and how wide its tiles are, if it has some, in the units
-/// that Arrow shows. Extents have no sign.
-fn tiles_of(dimension: &Dimension, stored: &Stored) -> HashMap<String, String> {
-    let (Some(domain), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else {
-        return HashMap::new();
-    };
+/// The tiles of a dimension, if it has some.
+fn tiles_of(dimension: &Dimension, stored: &Stored) -> Option<Tiles> {
+    let (domain, extent) = (dimension.domain.as_ref()?, dimension.tile_extent.as_ref()?);
     let scale = match stored {
         Stored::Ticks { scale, .. } => i128::from(*scale),
         Stored::Number(_) => 1,
-        _ => return HashMap::new(),
+        _ => return None,
     };
     let text =
         |bytes: &[u8]| dispatch!(dimension.datatype.physical(), T => T::read(bytes).to_string());
@@ -226,13 +240,11 @@ fn tiles_of(dimension: &Dimension, stored: &Stored) -> HashMap<String, String> {
         Ok(number) => (number * scale).to_string(),
         Err(_) => text,
     };
-    let start = scaled(text(&domain.start));
-    let extent = scaled(match dimension.axis() {
-        Some(axis) => axis.extent().to_string(),
-        None => text(extent),
-    });
-    HashMap::from([
-        (DOMAIN_START.to_owned(), start),
-        (TILE_EXTENT.to_owned(), extent),
-    ])
+    Some(Tiles {
+        start: scaled(text(&domain.start)),
+        extent: scaled(match dimension.axis() {
+            Some(axis) => axis.extent().to_string(),
+            None => text(extent),
+        }),
+    })
 }

@@ -375,7 +375,8 @@ fn shaped(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     )?)
 }
 
-/// An array whose rows are not yet written: it goes with whoever makes it.
+/// An array whose rows are not yet written: it goes with whoever makes it, unless others have put
+/// something into it meanwhile.
 struct Unfinished(Option<ArrayHandle>);
 
 impl Unfinished {
@@ -384,7 +385,7 @@ impl Unfinished {
     }
 
     fn remove(mut self) -> azulejo::Result<()> {
-        self.0.take().map_or(Ok(()), |place| place.delete())
+        self.0.take().map_or(Ok(()), |place| remove_empty(&place))
     }
 }
 
@@ -392,7 +393,18 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(place) = self.0.take() {
             // There is nobody left to tell.
-            drop(std::thread::spawn(move || place.delete()));
+            drop(std::thread::spawn(move || remove_empty(&place)));
         }
+    }
+}
+
+/// Removes an array in which nothing counts.
+fn remove_empty(place: &ArrayHandle) -> azulejo::Result<()> {
+    let array = place.open()?;
+    let is_empty =
+        array.fragments().is_empty() && array.deletes().is_empty() && array.metadata()?.is_empty();
+    match is_empty {
+        true => place.delete(),
+        false => Ok(()),
     }
 }

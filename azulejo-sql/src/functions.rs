@@ -1,15 +1,14 @@
 //! Functions that arrays ask for: which tile a coordinate lies in, how wide tiles are, and which
 //! part of a regular grid a number falls into.
 
-use crate::columns::{DOMAIN_START, TILE_EXTENT};
 use crate::error::Result;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
 use std::str::FromStr;
@@ -25,7 +24,8 @@ pub fn all() -> Vec<ScalarUDF> {
 }
 
 /// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the
-/// domain's start; `extent_of(dimension)`, the width of tiles.
+/// domain's start; `extent_of(dimension)`, the width of tiles. `tile_rule` adds these two numbers as
+/// text.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TileFunction {
     name: &'static str,
@@ -36,21 +36,34 @@ impl TileFunction {
     fn new(name: &'static str) -> Self {
         Self {
             name,
-            signature: Signature::any(1, Volatility::Immutable),
+            signature: Signature::one_of(
+                vec![TypeSignature::Any(1), TypeSignature::Any(3)],
+                Volatility::Immutable,
+            ),
         }
     }
 
-    /// The domain's start and the extent of the dimension that an argument is.
-    fn tiles<T: FromStr + PartialOrd + Default>(&self, field: Option<&FieldRef>) -> Result<(T, T)> {
-        let known = |key: &str| field?.metadata().get(key)?.parse().ok();
-        match (known(DOMAIN_START), known(TILE_EXTENT)) {
+    /// The domain's start and the extent of the dimension that the first argument is.
+    fn tiles<T: FromStr + PartialOrd + Default>(&self, args: &[ColumnarValue]) -> Result<(T, T)> {
+        let known = |index: usize| match args.get(index)? {
+            ColumnarValue::Scalar(text) => text.try_as_str()??.parse().ok(),
+            ColumnarValue::Array(_) => None,
+        };
+        match (known(1), known(2)) {
             (Some(start), Some(extent)) if extent > T::default() => Ok((start, extent)),
-            _ => Err(DataFusionError::Plan(format!(
-                "{}: its argument must be a dimension with tiles",
-                self.name
-            ))),
+            _ => Err(no_tiles(self.name)),
         }
     }
+}
+
+/// The functions that ask for tiles, by their names.
+pub const OF_TILES: [&str; 2] = ["tile_of", "extent_of"];
+
+/// That a function was not given a dimension.
+pub fn no_tiles(function: &str) -> DataFusionError {
+    DataFusionError::Plan(format!(
+        "{function}: its argument must be a dimension with tiles"
+    ))
 }
 
 impl ScalarUDFImpl for TileFunction {
@@ -69,15 +82,8 @@ impl ScalarUDFImpl for TileFunction {
         })
     }
 
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.tiles::<f64>(args.arg_fields.first())?;
-        let data_type = self.return_type(&[])?;
-        Ok(Arc::new(Field::new(self.name, data_type, true)))
-    }
-
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let field = args.arg_fields.first();
-        let (start, extent) = self.tiles::<f64>(field)?;
+        let (start, extent) = self.tiles::<f64>(&args.args)?;
         if self.name == "extent_of" {
             return Ok(ColumnarValue::Scalar(ScalarValue::Float64(Some(extent))));
         }
@@ -94,7 +100,7 @@ impl ScalarUDFImpl for TileFunction {
             }
             // Starts and extents beyond 2^53 are not whole in a double.
             data_type => {
-                let (start, extent) = self.tiles::<i128>(field)?;
+                let (start, extent) = self.tiles::<i128>(&args.args)?;
                 let tile = |value: i128| i64::try_from((value - start).div_euclid(extent)).ok();
                 match data_type {
                     DataType::UInt64 => {

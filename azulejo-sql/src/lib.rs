@@ -41,8 +41,9 @@
 //! | `scan`, `part_stream` | the plan's leaf, and what each of its partitions does |
 //! | `statistics` | what plans may know before |
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
-//! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
+//! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
 //! | `create_table`, `new_array` | `CREATE TABLE .. AS SELECT`, `COPY .. TO`: arrays made of rows; what options say of them |
@@ -72,6 +73,7 @@ pub mod flight_sql;
 #[cfg(feature = "ffi")]
 pub mod foreign;
 mod functions;
+mod listing;
 mod metadata_tables;
 mod new_array;
 mod part_stream;
@@ -84,6 +86,7 @@ mod statistics;
 mod table;
 mod table_key;
 mod target;
+mod tile_rule;
 mod time_travel;
 mod write;
 mod write_dense;
@@ -96,6 +99,7 @@ pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
 pub use session::{run, session, session_in, session_of_tables, session_with, sql, statements};
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
+pub use yield_rule::YieldRule;
 
 use azulejo::ArrayHandle;
 use std::sync::Arc;

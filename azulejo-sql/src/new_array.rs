@@ -159,6 +159,10 @@ impl Options {
                 });
                 bounds.ok_or_else(|| wrong("domain", text))?
             }
+            // Days have 32 bits in SQL: of further ones it could not tell which comes first.
+            None if *field.data_type() == DataType::Date32 => {
+                Range::of(i64::from(i32::MIN), i64::from(i32::MAX))
+            }
             None => widest(datatype.physical(), dimension.tile_extent.as_deref()),
         });
         Ok(dimension)

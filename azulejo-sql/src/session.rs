@@ -7,7 +7,9 @@ use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE};
 use crate::functions;
+use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
+use crate::tile_rule::TileRule;
 use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
@@ -76,6 +78,7 @@ pub fn builder(
         .with_config(config)
         .with_runtime_env(environment)
         .with_default_features()
+        .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))
@@ -85,7 +88,7 @@ pub fn builder(
 
 /// The session of a state, with the functions that arrays ask for.
 pub fn of_state(state: SessionState) -> SessionContext {
-    with_functions(SessionContext::new_with_state(state).enable_url_table())
+    with_functions(with_urls(SessionContext::new_with_state(state)))
 }
 
 fn with_functions(session: SessionContext) -> SessionContext {

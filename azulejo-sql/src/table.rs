@@ -121,8 +121,11 @@ impl ArrayTable {
 
     fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
         let columns = Arc::new(TableColumns::of(&array)?);
-        // Without duplicates the dimensions are a key.
-        let key = !array.schema().allows_dups;
+        // Without duplicates the dimensions are a key, if SQL tells coordinates apart: plans leave
+        // out groups that a key makes needless.
+        let mut dimensions = array.schema().domain.dimensions.iter().enumerate();
+        let key =
+            !array.schema().allows_dups && dimensions.all(|(d, of)| columns.shows_each(d, of));
         let dimensions = (0..array.schema().domain.ndim()).collect();
         let constraints = key.then_some(Constraint::PrimaryKey(dimensions));
         Ok(Self {

@@ -10,7 +10,7 @@ mod known;
 mod tables;
 
 use azulejo::{Config, Context};
-use azulejo_sql::{AggregateRule, ChangeRule};
+use azulejo_sql::{AggregateRule, ChangeRule, YieldRule};
 use changes::ChangesOfArrays;
 use datafusion::prelude::SessionContext;
 use datafusion_sqllogictest::{
@@ -230,7 +230,8 @@ fn with_arrays(session: SessionContext) -> datafusion::common::Result<SessionCon
         .into_state_builder()
         .with_analyzer_rule(Arc::new(ChangesOfArrays))
         .with_analyzer_rule(Arc::new(ChangeRule))
-        .with_physical_optimizer_rule(Arc::new(AggregateRule));
+        .with_physical_optimizer_rule(Arc::new(AggregateRule))
+        .with_physical_optimizer_rule(Arc::new(YieldRule));
     if let Some(catalog) = catalog
         && let Some(schema) = catalog.schema("public")
     {

@@ -72,7 +72,8 @@ cargo xtask TASK
                               pairs of operations on one array in a bucket, the first of which stands still before one of its
                               requests while the second runs: a minute of them
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
-  cloud sql [--fragments N]   three processes write an array of many fragments, three workers answer queries about it as one
+  cloud sql [--fragments N] [--release]
+                              three processes write an array of many fragments, three workers answer queries about it as one
                               process does, three consolidate it; says what each worker reads
   endure [--minutes N | --seconds N] [--seed N] [--debug | --library FILE]
                               four processes, one of them libtiledb, change and read the same arrays, against a model of all

@@ -27,6 +27,11 @@ pub fn program(root: &Path) -> Result<PathBuf, String> {
     built(root, &["test", "--no-run", "--test", "workers"], "debug")
 }
 
+/// As [`program`], optimised.
+pub fn release(root: &Path) -> Result<PathBuf, String> {
+    built(root, &["build", "--release", "--bins"], "release")
+}
+
 fn built(root: &Path, how: &[&str], profile: &str) -> Result<PathBuf, String> {
     reference::run(
         cargo()
@@ -55,7 +60,7 @@ pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
 
 /// The cost of questions on arrays and on Parquet, of one program; what follows goes to the script.
 pub fn versus(root: &Path, rest: &[&str]) -> Outcome {
-    let program = built(root, &["build", "--release", "--bins"], "release")?;
+    let program = release(root)?;
     let python = wheel::environment(&root.join("target/sql-venv"))?;
     wheel::pip(&python, &["numpy==2.4.6", "pyarrow==26.0.1"])?;
     reference::run(

@@ -2,7 +2,6 @@
 
 use super::ArrayScan;
 use crate::columns::Place;
-use azulejo::format::Datatype;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 
@@ -42,29 +41,9 @@ impl ArrayScan {
         }
     }
 
-    /// Whether Arrow orders the coordinates of a dimension as the engine does. It tells -0.0 from
-    /// 0.0, and what it cannot show is null.
+    /// Whether Arrow orders the coordinates of a dimension as the engine does.
     fn orders_alike(&self, d: usize) -> bool {
-        let Some(dimension) = self.array.schema().domain.dimensions.get(d) else {
-            return false;
-        };
-        let nullable = self
-            .columns
-            .schema()
-            .fields()
-            .get(d)
-            .is_none_or(|f| f.is_nullable());
-        !dimension.datatype.is_real()
-            && (!nullable || dimension.datatype == Datatype::DateTimeDay && self.days_fit(d))
-    }
-
-    /// Whether all days of a dimension's domain have 32 bits.
-    fn days_fit(&self, d: usize) -> bool {
         let dimension = self.array.schema().domain.dimensions.get(d);
-        let domain = dimension.and_then(|dimension| dimension.domain.as_ref());
-        domain.is_some_and(|domain| {
-            let (start, end) = domain.bounds::<i64>();
-            i32::try_from(start).is_ok() && i32::try_from(end).is_ok()
-        })
+        dimension.is_some_and(|dimension| self.columns.shows_each(d, dimension))
     }
 }

@@ -534,3 +534,73 @@ async fn joins_that_never_wait_leave_their_threads() -> TestResult {
     );
     Ok(())
 }
+
+/// A server that ends while rows are on their way: clients get an error, never a short answer, and a
+/// change counts as a whole or not at all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_ends_gives_no_short_answer() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let uri = folder.path().join("cells").display().to_string();
+    let context = Context::new(Config::default(), None)?;
+    make(&context, &uri, 1000)?;
+    for round in 0..3 {
+        let server = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        let session = session_of_tables(&context, SessionConfig::new(), Arc::default());
+        session.register_table("t", table(&context.array(&uri))?)?;
+        let std_listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        std_listener.set_nonblocking(true)?;
+        let url = format!("http://{}", std_listener.local_addr()?);
+        server.spawn(async move {
+            let listener = TcpListener::from_std(std_listener)?;
+            let serving = FlightSql::new(TOKEN, limits()).writable();
+            serving.serve(session, listener).await
+        });
+        let channel = Endpoint::new(url)?.connect().await?;
+        let mut asking = Client::new(channel);
+        asking.set_token(TOKEN.to_owned());
+        let mut changing = asking.clone();
+        let rows = "SELECT a.id FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c LIMIT 50000000";
+        let info = asking.execute(rows.into(), None).await?;
+        let ticket = info.endpoint[0].ticket.clone().ok_or("no ticket")?;
+        let mut rows = asking.do_get(ticket).await?;
+        let mut count = rows.try_next().await?.map_or(0, |batch| batch.num_rows());
+        assert!(count > 0);
+        let insert = tokio::spawn(async move {
+            let insert = "INSERT INTO t SELECT 1000 + a.id * 100 + b.id, 1, 'new' FROM t AS a JOIN t AS b ON b.id < 100 WHERE a.id < 1000";
+            changing.execute_update(insert.into(), None).await
+        });
+        tokio::time::sleep(Duration::from_millis(30 * round)).await;
+        server.shutdown_background();
+        let end = loop {
+            match rows.try_next().await {
+                Ok(Some(batch)) => count += batch.num_rows(),
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        assert!(
+            end.is_some() && count < 50_000_000,
+            "{count} rows and no error"
+        );
+        let told = insert.await?;
+        // What was under way when the server ended may still have been committed.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let array = context.array(&uri).open()?;
+        let session = azulejo_sql::session(&context);
+        let new = format!("SELECT count(*) FROM '{uri}' WHERE word = 'new'");
+        let new = super::support::rows(&session, &new).await?;
+        match told {
+            Ok(rows) => assert_eq!((rows, new), (100_000, vec!["100000".into()])),
+            Err(_) => assert!(new == ["0"] || new == ["100000"], "{new:?}"),
+        }
+        assert!(array.fragments().len() <= 2);
+        let report = context.array(&uri).check(Default::default())?;
+        assert!(report.findings.is_empty(), "{report:?}");
+        context.array(&uri).delete()?;
+        make(&context, &uri, 1000)?;
+    }
+    Ok(())
+}

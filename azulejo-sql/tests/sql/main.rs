@@ -1,9 +1,11 @@
 //! SQL on arrays.
 
+mod at_once;
 mod corpus;
 #[cfg(feature = "distributed")]
 mod distributed;
 mod documentation;
+mod edges;
 #[cfg(feature = "flight-sql")]
 mod flight_sql;
 mod io_plan;

@@ -331,6 +331,73 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
 }
 
 #[tokio::test]
+async fn folders_may_hold_what_cannot_be_read() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let key = azulejo::format::filter::EncryptionKey::new([7; 32]);
+    let with_key = Context::new(Config::default(), Some(key))?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["good", "gone", "of \"odd\" name.x"] {
+        grid(&context, &uri(name))?;
+    }
+    grid(&with_key, &uri("secret"))?;
+    // A group with a member that is not there, and one without members.
+    for group in ["dangling", "empty"] {
+        context.group(&uri(group)).create()?;
+    }
+    let mut editor = context.group(&uri("dangling")).edit()?;
+    let gone = azulejo::group::NewMember::relative("nothing");
+    editor.add(gone.typed(azulejo::group::ObjectType::Array))?;
+    editor.commit()?;
+    let root = folder.path().display().to_string();
+    let catalog = ArrayCatalog::open(&context, &root, TableOptions::new())?;
+    let session = session(&context);
+    session.register_catalog("f", Arc::new(catalog));
+    context.array(&uri("gone")).delete()?;
+    let listed = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = 'f' AND table_schema <> 'information_schema' ORDER BY 1, 2";
+    assert_eq!(
+        rows(&session, listed).await?,
+        [
+            "dangling|nothing",
+            "public|gone",
+            "public|good",
+            "public|of \"odd\" name.x",
+            "public|secret"
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM f.public.good").await?,
+        ["10000"]
+    );
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT max(v) FROM f.public.\"of \"\"odd\"\" name.x\""
+        )
+        .await?,
+        ["9999"]
+    );
+    let other = "CREATE SCHEMA other; CREATE TABLE other.t AS SELECT 1 AS x; SELECT x FROM other.t";
+    assert_eq!(rows(&session, other).await?, ["1"]);
+    rows(&session, "DROP SCHEMA other CASCADE").await?;
+    assert!(
+        refused(&session, "SELECT x FROM other.t")
+            .await
+            .contains("other")
+    );
+    for (table, reason) in [
+        ("f.public.gone", "not found"),
+        ("f.dangling.nothing", "not found"),
+        ("f.\"empty\".nothing", "not found"),
+        ("f.public.secret", "encrypt"),
+    ] {
+        let error = refused(&session, &format!("SELECT * FROM {table}")).await;
+        assert!(error.contains(reason), "{table}: {error}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn functions_of_tiles() -> TestResult {
     let context = Context::new(Config::default(), None)?;
     grid(&context, "mem://functions")?;
@@ -351,11 +418,123 @@ async fn functions_of_tiles() -> TestResult {
         rows(&session, "SELECT bucket(-7, 5), bucket(-0.5, 0.2)").await?,
         ["-10|-0.6000000000000001"]
     );
-    assert!(
-        refused(&session, "SELECT tile_of(v) FROM g")
-            .await
-            .contains("dimension")
-    );
+    // However a column comes up from its array.
+    for (query, expected) in [
+        (
+            "SELECT count(*) FROM g WHERE tile_of(y) = 3 AND tile_of(x) IN (2, 4)",
+            "200",
+        ),
+        (
+            "SELECT max(tile_of(k)) FROM (SELECT y AS k, v FROM g WHERE v < 500) AS q",
+            "0",
+        ),
+        (
+            "SELECT max(tile_of(a.y) + tile_of(b.x)) FROM g AS a JOIN g AS b ON a.v = b.v",
+            "18",
+        ),
+        (
+            "SELECT max(tile_of(q.y)) FROM (SELECT y FROM g UNION ALL SELECT y FROM g) AS q",
+            "9",
+        ),
+        (
+            "WITH w AS (SELECT DISTINCT x FROM g ORDER BY x LIMIT 15) SELECT max(tile_of(x)) FROM w",
+            "1",
+        ),
+        (
+            "SELECT count(*) FROM (SELECT y FROM g GROUP BY y HAVING tile_of(y) = 1) AS q",
+            "10",
+        ),
+        (
+            "SELECT tile_of(y) FROM (SELECT y, row_number() OVER (ORDER BY v DESC) AS n FROM g) AS q WHERE n = 1",
+            "9",
+        ),
+        (
+            "SELECT count(*) FROM g WHERE v IN (SELECT v FROM g WHERE tile_of(x) = 0)",
+            "1000",
+        ),
+        (
+            "SELECT \"tile_of(g.y)\" FROM (SELECT tile_of(y) FROM g WHERE v = 9999) AS q",
+            "9",
+        ),
+    ] {
+        assert_eq!(rows(&session, query).await?, [expected], "{query}");
+    }
+    for query in [
+        "SELECT tile_of(v) FROM g",
+        "SELECT tile_of(3)",
+        "SELECT tile_of(y) FROM (SELECT y FROM g UNION ALL SELECT v FROM g) AS q",
+    ] {
+        let error = refused(&session, query).await;
+        assert!(error.contains("dimension"), "{query}: {error}");
+    }
+    Ok(())
+}
+
+/// Schemas of unions and of recursive queries are compared to the letter.
+#[tokio::test]
+async fn dimensions_with_other_tiles_are_columns_of_one_kind() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for (name, key, options) in [
+        ("a", "BIGINT", "'domain.x' '0..99', 'tile.x' '10'"),
+        ("b", "BIGINT", "'domain.x' '-5..199', 'tile.x' '20'"),
+        ("c", "INT", "'domain.x' '0..9', 'tile.x' '5'"),
+        ("d", "DATE", "'domain.x' '0..9', 'tile.x' '2'"),
+    ] {
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} (x {key}, v INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://kinds/{name}' OPTIONS ({options})")).await?;
+    }
+    rows(&session, "INSERT INTO a VALUES (1, 2), (3, 4)").await?;
+    rows(&session, "INSERT INTO b VALUES (3, 5), (-2, 6)").await?;
+    rows(&session, "INSERT INTO c VALUES (1, 7), (3, 8)").await?;
+    rows(&session, "INSERT INTO d VALUES ('1970-01-02', 7)").await?;
+    for (query, expected) in [
+        (
+            "SELECT x FROM a UNION ALL SELECT x FROM b ORDER BY x",
+            &["-2", "1", "3", "3"][..],
+        ),
+        (
+            "SELECT x FROM a UNION SELECT x FROM b UNION SELECT x FROM c ORDER BY x",
+            &["-2", "1", "3"],
+        ),
+        (
+            "SELECT x FROM c UNION SELECT x FROM a ORDER BY 1",
+            &["1", "3"],
+        ),
+        (
+            "SELECT x FROM c UNION SELECT x FROM d ORDER BY 1",
+            &["1970-01-02", "1970-01-04"],
+        ),
+        ("SELECT x FROM a INTERSECT SELECT x FROM b", &["3"]),
+        (
+            "WITH RECURSIVE r AS (SELECT x FROM a UNION ALL SELECT x + 2 AS x FROM r WHERE x < 5) SELECT x FROM r ORDER BY x",
+            &["1", "3", "3", "5", "5"],
+        ),
+        (
+            "SELECT CASE WHEN a.x > 2 THEN a.x ELSE b.x END AS k FROM a JOIN b ON a.x >= b.x ORDER BY k",
+            &["-2", "3", "3"],
+        ),
+    ] {
+        assert_eq!(rows(&session, query).await?, expected, "{query}");
+    }
+    Ok(())
+}
+
+/// A dimension of days has those that SQL has, if nothing else is said: so arrays are in their order.
+#[tokio::test]
+async fn days_need_no_domain() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for (name, options) in [("plain", ""), ("tiled", "OPTIONS ('tile.day' '365')")] {
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} (day DATE, v INT, PRIMARY KEY (day)) STORED AS AZULEJO LOCATION 'mem://days/{name}' {options}")).await?;
+        let insert = format!(
+            "INSERT INTO {name} SELECT arrow_cast(column1, 'Date32'), column2 FROM (VALUES (2147483647, 1), (-2147483648, 2), (0, 3))"
+        );
+        assert_eq!(rows(&session, &insert).await?, ["3"]);
+        let query = format!("SELECT v FROM {name} ORDER BY day");
+        assert_eq!(rows(&session, &query).await?, ["2", "3", "1"]);
+        let plan = plan(&session, &query).await?;
+        assert!(!plan.contains("SortExec"), "{plan}");
+    }
     Ok(())
 }
 

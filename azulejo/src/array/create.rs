@@ -1,8 +1,8 @@
 //! Creating arrays.
 
-use super::ArrayHandle;
 use super::removal::finish_deletion;
 use super::tile_object::{clean_up_unseen, put_tile};
+use super::{ArrayHandle, ArrayLock};
 use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -69,6 +69,8 @@ impl ArrayHandle {
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
         finish_deletion(&location)?;
+        // Two who both see that nothing is there would both make an array, with two schemas.
+        let _lock = ArrayLock::wait_to_make(&location)?;
         if is_taken(&location)? {
             return Err(Error::AlreadyExists {
                 uri: uri.to_string(),
@@ -223,6 +225,45 @@ mod tests {
                 .count(),
             6
         );
+    }
+
+    /// Contexts of their own lock as processes of their own do, on disk.
+    #[test]
+    fn one_of_several_makes_an_array() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = context(None);
+        for round in 0..20 {
+            let name = format!("new{round}");
+            let uri = match round % 2 {
+                0 => format!("mem://{name}"),
+                _ => folder.path().join(name).to_str().unwrap().to_owned(),
+            };
+            let contexts: Vec<Context> = (0..4)
+                .map(|_| match round % 2 {
+                    0 => shared.clone(),
+                    _ => context(None),
+                })
+                .collect();
+            let start = std::sync::Barrier::new(contexts.len());
+            let made: Vec<Result<()>> = std::thread::scope(|scope| {
+                let create = |context: &Context| {
+                    let place = context.array(&uri);
+                    start.wait();
+                    place.create(new_array())
+                };
+                let threads: Vec<_> = contexts
+                    .iter()
+                    .map(|context| scope.spawn(move || create(context)))
+                    .collect();
+                threads.into_iter().map(|t| t.join().unwrap()).collect()
+            });
+            assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
+            for error in made.iter().filter_map(|made| made.as_ref().err()) {
+                assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+            }
+            let array = contexts[0].array(&uri).open().unwrap();
+            assert_eq!(array.schemas().len(), 1);
+        }
     }
 
     #[test]

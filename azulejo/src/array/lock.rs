@@ -74,6 +74,29 @@ impl ArrayLock {
         }
     }
 
+    /// Waits until nobody else makes an array at a location where there is none. The folder is made,
+    /// if there are folders: it is what is locked. Where there are no locks of folders others are the
+    /// threads of this process alone, as the claim of an array stays in it.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn wait_to_make(location: &Location) -> Result<Self> {
+        let Location { storage, path } = location;
+        if let Some(locking) = storage.locking() {
+            storage.make_folder(path)?;
+            if let Some(lock) = locking.lock(path) {
+                let lock = Lock::Folder { _lock: lock };
+                return Ok(Self { lock });
+            }
+        }
+        let turn = Turn::wait(format!("make {path}"));
+        let lock = Lock::Claim {
+            claim: None,
+            _turn: turn,
+        };
+        Ok(Self { lock })
+    }
+
     /// Whether it is a claim: its owner may be taken for dead and overtaken, though alive.
     pub fn is_claim(&self) -> bool {
         matches!(&self.lock, Lock::Claim { claim: Some(_), .. })

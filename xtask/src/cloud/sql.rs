@@ -1,4 +1,4 @@
-//! `cargo xtask cloud sql [--fragments N]`: an array of thousands of fragments in a bucket, which
+//! `cargo xtask cloud sql [--fragments N] [--release]`: an array of thousands of fragments in a bucket, which
 //! three processes write, three workers answer queries about, and three processes consolidate.
 //!
 //! Each worker reaches the server through a proxy of its own, which counts what it reads. One is
@@ -410,15 +410,22 @@ fn consolidate(stage: &Stage, program: &Program, uri: &str) -> Outcome {
     }
 }
 
-/// Options: `--fragments N`.
+/// Options: `--fragments N`, `--release` for the program as it is used.
 pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
-    let fragments = match words {
-        [] => 2_000,
-        ["--fragments", number] => number.parse().map_err(|e| format!("{number}: {e}"))?,
-        _ => return Err("cloud sql takes --fragments N".into()),
-    };
+    let (mut fragments, mut build) = (2_000, sql::program as fn(&Path) -> _);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match (*word, words.as_slice()) {
+            ("--release", _) => build = sql::release,
+            ("--fragments", [number, ..]) => {
+                fragments = number.parse().map_err(|e| format!("{number}: {e}"))?;
+                words.next();
+            }
+            _ => return Err("cloud sql takes --fragments N and --release".into()),
+        }
+    }
     let program = Program {
-        path: sql::program(Path::new(&crate::root()))?,
+        path: build(Path::new(&crate::root()))?,
         folder: stage.logs().to_path_buf(),
     };
     let uri = s3_uri("sql/events");

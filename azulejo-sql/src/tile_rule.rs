@@ -1,0 +1,119 @@
+//! Which tiles `tile_of` and `extent_of` ask for.
+//!
+//! The column that they are given is followed down to the array that it comes from. Fields of schemas
+//! could carry their tiles, but then two dimensions with other tiles would be columns of two kinds to
+//! unions and recursive queries.
+
+use crate::columns::Tiles;
+use crate::error::Result;
+use crate::functions::{OF_TILES, no_tiles};
+use crate::table::ArrayTable;
+use datafusion::common::Column;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+/// Tells functions of tiles where the domain of their dimension begins and how wide its tiles are.
+#[derive(Debug, Default)]
+pub struct TileRule;
+
+impl AnalyzerRule for TileRule {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            let below: Vec<LogicalPlan> = match &plan {
+                // Its filters are about its own columns.
+                LogicalPlan::TableScan(_) => vec![plan.clone()],
+                plan => plan.inputs().into_iter().cloned().collect(),
+            };
+            let changed = plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let told = expr.transform_up(|expr| tell(expr, &below))?;
+                Ok(told.update_data(|expr| name.restore(expr)))
+            })?;
+            match changed.transformed {
+                true => changed.map_data(LogicalPlan::recompute_schema),
+                false => Ok(changed),
+            }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "tiles_of_dimensions"
+    }
+}
+
+/// A function of tiles with the tiles of its dimension; other expressions as they are.
+fn tell(expr: Expr, below: &[LogicalPlan]) -> Result<Transformed<Expr>> {
+    let Expr::ScalarFunction(mut call) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let asks = OF_TILES.contains(&call.func.name());
+    let [argument] = call.args.as_slice() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+    };
+    if !asks {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+    }
+    let tiles = match argument.clone().unalias() {
+        Expr::Column(column) => below.iter().find_map(|plan| tiles_of(plan, &column)),
+        _ => None,
+    };
+    let tiles = tiles.ok_or_else(|| no_tiles(call.func.name()))?;
+    call.args.extend([lit(tiles.start), lit(tiles.extent)]);
+    let ScalarFunction { func, args } = call;
+    let told = ScalarFunction::new_udf(func, args);
+    Ok(Transformed::yes(Expr::ScalarFunction(told)))
+}
+
+/// The tiles of the dimension that a column of a plan is.
+fn tiles_of(plan: &LogicalPlan, column: &Column) -> Option<Tiles> {
+    let index = plan.schema().maybe_index_of_column(column)?;
+    // The column of an input at the same place.
+    let same = |input: &LogicalPlan| {
+        let (qualifier, field) = input.schema().iter().nth(index)?;
+        tiles_of(input, &Column::new(qualifier.cloned(), field.name()))
+    };
+    let of_expr = |expr: &Expr, input: &LogicalPlan| match expr.clone().unalias() {
+        Expr::Column(inner) => tiles_of(input, &inner),
+        _ => None,
+    };
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            let table = provider.downcast_ref::<ArrayTable>()?;
+            let columns = table.columns();
+            columns.get(columns.index_of(&column.name)?)?.tiles.clone()
+        }
+        LogicalPlan::Projection(projection) => {
+            of_expr(projection.expr.get(index)?, &projection.input)
+        }
+        LogicalPlan::Aggregate(aggregate) => {
+            of_expr(aggregate.group_expr.get(index)?, &aggregate.input)
+        }
+        LogicalPlan::SubqueryAlias(alias) => same(&alias.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => same(input),
+        LogicalPlan::Union(union) => {
+            let mut inputs = union.inputs.iter().map(|input| same(input));
+            let first = inputs.next()??;
+            inputs
+                .all(|tiles| tiles.as_ref() == Some(&first))
+                .then_some(first)
+        }
+        LogicalPlan::Filter(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::Repartition(_)
+        | LogicalPlan::Window(_)
+        | LogicalPlan::Join(_) => {
+            let inputs = plan.inputs();
+            inputs.iter().find_map(|input| tiles_of(input, column))
+        }
+        _ => None,
+    }
+}

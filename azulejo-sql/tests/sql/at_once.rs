@@ -1,0 +1,289 @@
+//! Statements beside each other, and second tries.
+
+use crate::support::{TestResult, refused, rows};
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::{Config, Context, WriteOptions};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::exec_err;
+use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::prelude::SessionContext;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What each of some statements gave, all of them begun at once.
+async fn at_once(
+    session: &SessionContext,
+    statements: impl IntoIterator<Item = String>,
+) -> TestResult<Vec<Result<Vec<String>, String>>> {
+    let running = statements.into_iter().map(|statement| {
+        let session = session.clone();
+        tokio::spawn(async move {
+            let found = rows(&session, &statement).await;
+            found.map_err(|error| error.to_string())
+        })
+    });
+    let mut found = Vec::new();
+    for task in running.collect::<Vec<_>>() {
+        found.push(task.await?);
+    }
+    Ok(found)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_several_who_make_an_array_one_does() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let folder = tempfile::tempdir()?;
+    let mut made = 0;
+    for round in 0..20 {
+        let uri = match round % 2 {
+            0 => format!("mem://at_once/{round}"),
+            _ => folder.path().join(round.to_string()).display().to_string(),
+        };
+        // Some fail when rows are on their way; columns differ, as do schemas.
+        let statements = (0..4).map(|k| match k % 3 {
+            0 => format!(
+                "COPY (SELECT value AS id, {k} AS v FROM generate_series(1, 1000)) TO '{uri}' STORED AS AZULEJO OPTIONS (dimensions 'id')"
+            ),
+            1 => format!(
+                "CREATE TABLE t{round}_{k} WITH (location = '{uri}', dimensions = 'id', \"tile.id\" = '10') AS SELECT value AS id, {k} AS v FROM generate_series(1, 1000)"
+            ),
+            _ => format!(
+                "COPY (SELECT value AS id, 1 / (value - 1000) AS v, 'x' AS s FROM generate_series(1, 1000)) TO '{uri}' STORED AS AZULEJO OPTIONS (dimensions 'id')"
+            ),
+        });
+        let found = at_once(&session, statements).await?;
+        let done: Vec<usize> = (0..4).filter(|&k| found[k].is_ok()).collect();
+        assert!(done.len() <= 1 && !done.contains(&2), "{found:?}");
+        for error in found.iter().filter_map(|found| found.as_ref().err()) {
+            assert!(
+                error.contains("already") || error.contains("ivide"),
+                "{error}"
+            );
+        }
+        let Some(k) = done.first() else {
+            assert!(context.array(&uri).open().is_err(), "{uri} {found:?}");
+            continue;
+        };
+        made += 1;
+        assert_eq!(
+            rows(
+                &session,
+                &format!("SELECT count(*), min(v), max(v) FROM '{uri}'")
+            )
+            .await?,
+            [format!("1000|{k}|{k}")]
+        );
+        assert_eq!(context.array(&uri).open()?.schemas().len(), 1);
+    }
+    assert!(made > 5, "{made}");
+    Ok(())
+}
+
+/// A copy that fails takes its array away, but nothing that others have been told is in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn copies_that_fail_leave_what_others_have_written() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let place = context.array("mem://at_once/failing");
+    let others = place.clone();
+    session.register_udf(create_udf(
+        "others_write_and_all_fails",
+        vec![DataType::Int64],
+        DataType::Boolean,
+        Volatility::Volatile,
+        Arc::new(move |_: &[ColumnarValue]| {
+            let write = || -> azulejo::Result<()> {
+                // Rows are made while the array is.
+                let begun = Instant::now();
+                while others.open().is_err() && begun.elapsed() < Duration::from_secs(20) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                let mut writer = others.writer(WriteOptions::new())?;
+                writer.write(&ColumnSet::of([
+                    ColumnBuffers::of_values("id", vec![7i64]),
+                    ColumnBuffers::of_options("v", [Some(70i64)]),
+                ])?)?;
+                writer.finish().map(|_| ())
+            };
+            match write() {
+                Ok(()) => exec_err!("no more rows"),
+                Err(error) => exec_err!("the others: {error}"),
+            }
+        }),
+    ));
+    let copy = "COPY (SELECT value AS id, nullif(value, 0) AS v FROM generate_series(1, 5) WHERE others_write_and_all_fails(value)) TO 'mem://at_once/failing' STORED AS AZULEJO OPTIONS (dimensions 'id')";
+    let error = refused(&session, copy).await;
+    assert!(error.contains("no more rows"), "{error}");
+    assert_eq!(
+        rows(&session, "SELECT * FROM 'mem://at_once/failing'").await?,
+        ["7|70"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_failed_is_tried_again() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for (kind, uri, options) in [
+        ("cells", "mem://again".to_owned(), ""),
+        (
+            "files",
+            folder.path().join("again").display().to_string(),
+            "",
+        ),
+        (
+            "grid",
+            folder.path().join("dense").display().to_string(),
+            "'dense' 'true', 'tile.id' '10', ",
+        ),
+    ] {
+        let (count, insert) = (
+            format!("SELECT count(*), sum(v) FROM {kind}"),
+            format!(
+                "INSERT INTO {kind} SELECT value, 60 / (value - {{k}}) FROM generate_series(0, 49)"
+            ),
+        );
+        rows(&session, &format!("CREATE EXTERNAL TABLE {kind} (id BIGINT, v BIGINT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ({options}'domain.id' '0..99')")).await?;
+        for _ in 0..3 {
+            let error = refused(&session, &insert.replace("{k}", "49")).await;
+            assert!(error.contains("ivide"), "{error}");
+            assert_eq!(rows(&session, &count).await?, ["0|∅"], "{kind}");
+        }
+        assert_eq!(rows(&session, &insert.replace("{k}", "-1")).await?, ["50"]);
+        let sum: i64 = (1..=50).map(|value| 60 / value).sum();
+        assert_eq!(
+            rows(&session, &count).await?,
+            [format!("50|{sum}")],
+            "{kind}"
+        );
+        let place = context.array(&uri);
+        assert_eq!(place.open()?.fragments().len(), 1, "{kind}");
+        let report = place.check(Default::default())?;
+        assert!(report.findings.is_empty(), "{kind}: {report:?}");
+        // And the same for an array that its rows make.
+        let copy = format!(
+            "COPY (SELECT value AS id, 60 / (value - {{k}}) AS v FROM generate_series(0, 49)) TO '{uri}_copy' STORED AS AZULEJO OPTIONS ({options}dimensions 'id', 'domain.id' '0..99')"
+        );
+        refused(&session, &copy.replace("{k}", "49")).await;
+        assert_eq!(
+            rows(&session, &copy.replace("{k}", "-1")).await?,
+            ["50"],
+            "{kind}"
+        );
+    }
+    Ok(())
+}
+
+/// Deletes and updates beside inserts: rows that come after a change began are none of its business,
+/// and no row is lost, or changed twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn deletes_and_updates_beside_inserts() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let folder = tempfile::tempdir()?;
+    for (name, uri) in [
+        ("m", "mem://beside".to_owned()),
+        ("l", folder.path().join("beside").display().to_string()),
+    ] {
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} (id BIGINT, v BIGINT NOT NULL, s VARCHAR, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('domain.id' '0..99999', 'capacity' '7')")).await?;
+        rows(
+            &session,
+            &format!("INSERT INTO {name} SELECT value, 0, NULL FROM generate_series(0, 999)"),
+        )
+        .await?;
+        for round in 0..6i64 {
+            let first = 1_000 * (round + 1);
+            let statements = [
+                // By a condition, by coordinates (nulls), both of rows that no other changes.
+                format!(
+                    "DELETE FROM {name} WHERE id BETWEEN {} AND {}",
+                    round * 50,
+                    round * 50 + 24
+                ),
+                format!(
+                    "DELETE FROM {name} WHERE id BETWEEN {} AND {} AND s IS NOT DISTINCT FROM NULL",
+                    round * 50 + 25,
+                    round * 50 + 49
+                ),
+                format!("UPDATE {name} SET v = v + 1 WHERE id BETWEEN 500 AND 599"),
+                format!("UPDATE {name} SET s = s || 'x' WHERE id BETWEEN 600 AND 699"),
+                format!(
+                    "INSERT INTO {name} SELECT value, 5, 'new' FROM generate_series({first}, {})",
+                    first + 99
+                ),
+                format!(
+                    "INSERT INTO {name} SELECT value, 6, 'new' FROM generate_series({}, {})",
+                    first + 100,
+                    first + 199
+                ),
+            ];
+            let found = at_once(&session, statements).await?;
+            let counts = found.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+            assert_eq!(
+                counts,
+                ["25", "25", "100", "100", "100", "100"],
+                "{name} {round}"
+            );
+            // They are not hidden by a delete that began before them.
+            let new = format!("SELECT count(*), sum(v) FROM {name} WHERE s = 'new'");
+            let rounds = round + 1;
+            assert_eq!(
+                rows(&session, &new).await?,
+                [format!("{}|{}", 200 * rounds, 1_100 * rounds)]
+            );
+            let old = format!("SELECT count(*), sum(v), min(id) FROM {name} WHERE s IS NULL");
+            assert_eq!(
+                rows(&session, &old).await?,
+                [format!(
+                    "{}|{}|{}",
+                    1_000 - 50 * rounds,
+                    100 * rounds,
+                    50 * rounds
+                )]
+            );
+        }
+        let place = context.array(&uri);
+        let report = place.check(Default::default())?;
+        assert!(report.findings.is_empty(), "{report:?}");
+    }
+    Ok(())
+}
+
+/// Several who change the same rows: each statement counts as a whole, whichever comes last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_of_the_same_rows_are_whole() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, v BIGINT NOT NULL, w BIGINT NOT NULL, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://whole' OPTIONS ('domain.id' '0..9999', 'capacity' '10')";
+    rows(&session, create).await?;
+    rows(
+        &session,
+        "INSERT INTO t SELECT value, 0, 0 AS w FROM generate_series(0, 199)",
+    )
+    .await?;
+    for _ in 0..5 {
+        let mut statements: Vec<String> = (1..=4)
+            .map(|k| format!("UPDATE t SET v = {k}, w = {k} * 10"))
+            .collect();
+        statements.push("INSERT INTO t SELECT value, 9, 90 FROM generate_series(0, 199)".into());
+        let asks = (0..4).map(|_| {
+            "SELECT count(DISTINCT v), min(v * 10 - w), max(v * 10 - w), count(*) FROM t".to_owned()
+        });
+        let all = at_once(&session, statements.into_iter().chain(asks)).await?;
+        let all = all.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        for answer in &all[5..] {
+            assert_eq!(answer, "1|0|0|200");
+        }
+    }
+    rows(&session, "DELETE FROM t WHERE v > 0").await?;
+    assert_eq!(rows(&session, "SELECT * FROM t").await?, [""; 0]);
+    assert_eq!(
+        rows(&session, "INSERT INTO t VALUES (3, 1, 10)").await?,
+        ["1"]
+    );
+    assert_eq!(rows(&session, "SELECT * FROM t").await?, ["3|1|10"]);
+    Ok(())
+}
