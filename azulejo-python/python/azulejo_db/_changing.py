@@ -147,7 +147,10 @@ class Changing:
         return table
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
-        """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
+        """Writes a dense box behind what is there, and lets the array grow along ``axis``. Of programs
+        that append at the same time several may take the same place: only one does, or each writes a
+        box of its own.
+        """
         schema = self.schema
         if schema.sparse:
             raise TypeError("cells of a sparse array are written with write(), coordinates and all")
