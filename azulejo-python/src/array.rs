@@ -4,6 +4,7 @@ use crate::error::raised;
 use crate::reader::{Reader, columns};
 use crate::work;
 use azulejo::Error;
+use azulejo::array::{PinnedSnapshot, Snapshot};
 use azulejo::format::{NdRectangle, Range};
 use azulejo::json::SchemaDocument;
 use azulejo::read::ReadOptions;
@@ -50,9 +51,13 @@ struct Query {
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Array {
-    array: azulejo::Array,
+    snapshot: Snapshot,
+    /// With its fragments, once they were looked at.
+    opened: OnceLock<azulejo::Array>,
     /// Reached without a network.
     near: bool,
+    /// Whether to look at its fragments is over at once.
+    few: bool,
     /// Cells of all fragments, counted once: there may be very many.
     cells: OnceLock<u64>,
 }
@@ -64,47 +69,74 @@ impl Array {
     /// An array that was just opened.
     pub fn new(array: azulejo::Array, near: bool) -> Self {
         Self {
-            array,
+            snapshot: Snapshot::clone(&array),
+            opened: OnceLock::from(array),
             near,
+            few: true,
+            cells: OnceLock::new(),
+        }
+    }
+
+    /// An array whose fragments are looked at when something is first asked of them.
+    pub fn unread(snapshot: Snapshot, near: bool, few: bool) -> Self {
+        Self {
+            snapshot,
+            opened: OnceLock::new(),
+            near,
+            few,
             cells: OnceLock::new(),
         }
     }
 
     /// The engine's array.
-    #[cfg(feature = "datafusion")]
-    pub fn engine(&self) -> &azulejo::Array {
-        &self.array
+    pub fn engine(&self, py: Python<'_>) -> PyResult<&azulejo::Array> {
+        if let Some(array) = self.opened.get() {
+            return Ok(array);
+        }
+        let array = self.look(py, self.near && self.few, Snapshot::array_to_read)?;
+        // Of two threads the first one's counts.
+        Ok(self.opened.get_or_init(|| array))
     }
 
     /// Whether a query reads so little that it is over at once.
-    fn is_short(&self, query: &Query) -> bool {
-        let fragments = self.array.fragments();
+    fn is_short(&self, array: &azulejo::Array, query: &Query) -> bool {
         let bytes = match query.work {
-            Some(bytes) => bytes.saturating_mul(fragments.len() as u64),
-            None => self.cells().saturating_mul(CELL),
+            Some(bytes) => bytes.saturating_mul(array.fragments().len() as u64),
+            None => self.cells(array).saturating_mul(CELL),
         };
         self.near && bytes <= work::SMALL
     }
 
     /// Cells of all fragments.
-    fn cells(&self) -> u64 {
+    fn cells(&self, array: &azulejo::Array) -> u64 {
         *self.cells.get_or_init(|| {
-            let fragments = self.array.fragments().iter();
-            fragments.fold(0, |cells, fragment| {
+            array.fragments().iter().fold(0, |cells, fragment| {
                 cells.saturating_add(fragment.cell_num())
             })
         })
     }
 
-    /// Does what looks at the array's metadata.
+    /// Does what looks at the array's metadata; Ctrl-C ends it, and nothing else that is read of it.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&azulejo::Array) -> Result<T, Error> + Send,
+        work: impl FnOnce(&Snapshot) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        match self.near {
-            true => work::run_short(py, || work(&self.array)),
-            false => self.run_long(py, work),
+        self.look(py, self.near, work)
+    }
+
+    fn look<T: Send>(
+        &self,
+        py: Python<'_>,
+        short: bool,
+        work: impl FnOnce(&Snapshot) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        match short {
+            true => work::run_short(py, || work(&self.snapshot)),
+            false => {
+                let snapshot = self.snapshot.cancellable();
+                work::run(py, &snapshot.context().cancel_handle(), || work(&snapshot))
+            }
         }
     }
 
@@ -114,8 +146,16 @@ impl Array {
         py: Python<'_>,
         work: impl FnOnce(&azulejo::Array) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let array = self.array.cancellable();
+        let array = self.engine(py)?.cancellable();
         work::run(py, &array.context().cancel_handle(), || work(&array))
+    }
+
+    /// What it shows, without a look at anything and without waiting for anybody.
+    fn inherited_pin(&self) -> Option<PinnedSnapshot> {
+        match self.opened.get() {
+            Some(array) => Some(array.pin()),
+            None => self.snapshot.pin_unread(),
+        }
     }
 
     fn options(&self, py: Python<'_>, query: Query) -> PyResult<ReadOptions> {
@@ -136,7 +176,7 @@ impl Array {
             .layout(layout)
             .subarray(subarray(query.ranges, query.points));
         if let Some(text) = &query.condition {
-            let condition = self.run(py, |array| array.condition(text))?;
+            let condition = self.run(py, |snapshot| snapshot.condition(text))?;
             options = options.condition(condition);
         }
         if let Some(memory) = query.memory {
@@ -190,46 +230,54 @@ fn bounds<'py>(py: Python<'py>, rectangle: &NdRectangle) -> PyBounds<'py> {
 impl Array {
     /// The schema as JSON.
     fn schema(&self, py: Python<'_>) -> PyResult<String> {
-        self.run(py, |array| {
-            Ok(SchemaDocument::of(array)?.to_json()?.to_string())
+        self.run(py, |snapshot| {
+            Ok(SchemaDocument::of(snapshot)?.to_json()?.to_string())
         })
     }
 
     /// The names of what it shows, for others to open it and see the same.
-    fn pin<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.array.pin().encode())
+    fn pin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let pinned = match self.inherited_pin() {
+            Some(pinned) => pinned,
+            None => self.engine(py)?.pin(),
+        };
+        Ok(PyBytes::new(py, &pinned.encode()))
+    }
+
+    /// The same, if it is known: in a fork's child, which has none of the threads that could look.
+    fn known_pin<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        Some(PyBytes::new(py, &self.inherited_pin()?.encode()))
     }
 
     /// First and last millisecond of what it shows.
     #[getter]
     fn time_range(&self) -> (u64, u64) {
-        let time = self.array.time_range();
+        let opened: Option<&Snapshot> = self.opened.get().map(|array| &**array);
+        let time = opened.unwrap_or(&self.snapshot).time_range();
         (time.start, time.end)
     }
 
     /// The box around all cells written.
     fn non_empty_domain<'py>(&self, py: Python<'py>) -> PyResult<Option<PyBounds<'py>>> {
-        let domain = self
-            .array
-            .non_empty_domain()
-            .map_err(|error| raised(py, &error))?;
+        let domain = self.engine(py)?.non_empty_domain();
+        let domain = domain.map_err(|error| raised(py, &error))?;
         Ok(domain.map(|domain| bounds(py, &domain)))
     }
 
     /// The key-values: key -> (datatype, bytes).
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = self.run(py, |array| array.metadata().cloned())?;
+        let metadata = self.run(py, |snapshot| snapshot.metadata().cloned())?;
         crate::context::metadata_dict(py, &metadata)
     }
 
     /// Cells of all fragments: a query has no more.
-    fn most_cells(&self) -> u64 {
-        self.cells()
+    fn most_cells(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.cells(self.engine(py)?))
     }
 
     /// One dict a fragment, oldest first.
     fn fragments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let info = self.array.fragment_info();
+        let info = self.engine(py)?.fragment_info();
         let list = PyList::empty(py);
         for fragment in info.fragments() {
             let dict = PyDict::new(py);
@@ -254,15 +302,16 @@ impl Array {
 
     /// Begins a read.
     fn read(&self, py: Python<'_>, query: Query) -> PyResult<Reader> {
-        let short = self.is_short(&query);
+        let array = self.engine(py)?;
+        let short = self.is_short(array, &query);
         let options = self.options(py, query)?;
         if short {
-            let reader = work::run_short(py, || self.array.read(options))?;
+            let reader = work::run_short(py, || array.read(options))?;
             let cancel = reader.cancel_handle();
             return Ok(Reader::new(reader, cancel, short));
         }
         // Of its own, which also ends it between tiles.
-        let array = self.array.cancellable();
+        let array = array.cancellable();
         let cancel = array.context().cancel_handle();
         let reader = work::run(py, &cancel, || array.read(options))?;
         Ok(Reader::new(reader, cancel, short))
@@ -270,11 +319,12 @@ impl Array {
 
     /// Reads everything: the number of cells, and the columns.
     fn read_all(&self, py: Python<'_>, query: Query) -> PyResult<(usize, Py<PyDict>)> {
-        if !self.is_short(&query) {
+        let array = self.engine(py)?;
+        if !self.is_short(array, &query) {
             return self.read(py, query)?.read_all(py);
         }
         let options = self.options(py, query)?;
-        let set = work::run_short(py, || self.array.read(options)?.read_all())?;
+        let set = work::run_short(py, || array.read(options)?.read_all())?;
         columns(py, set)
     }
 

@@ -4,6 +4,7 @@ use crate::array::{Array, Bounds};
 use crate::batches;
 use crate::buffer::slice;
 use crate::error::raised;
+use crate::head::Head;
 use crate::work;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use azulejo::array::PinnedSnapshot;
@@ -88,8 +89,8 @@ fn no_field(name: &str) -> Error {
     Error::SchemaMismatch(format!("there is no field {name:?}"))
 }
 
-/// An array that was opened, its schema in JSON, its key-values.
-type Opened<'py> = (Array, String, Bound<'py, PyDict>);
+/// An array that was opened, what it is made of, its key-values.
+type Opened<'py> = (Array, Head, Bound<'py, PyDict>);
 
 /// Changes of key-values: key, and datatype and bytes, or nothing to remove it.
 type Changes = Vec<(String, Option<(String, Vec<u8>)>)>;
@@ -239,7 +240,8 @@ impl Context {
         Ok(Array::new(array?, true))
     }
 
-    /// Opens arrays at the same time, several at once: each with its schema in JSON and its key-values.
+    /// Opens arrays, several at once unless that is soon done: each with what it is made of and its
+    /// key-values. Their fragments are looked at when something is first asked of them.
     fn open_each<'py>(
         &self,
         py: Python<'py>,
@@ -248,22 +250,43 @@ impl Context {
         end: u64,
     ) -> PyResult<Vec<Opened<'py>>> {
         let time = TimeRange { start, end };
-        let threads = match uris.iter().all(|uri| work::is_near(uri)) {
-            true => std::thread::available_parallelism().map_or(1, usize::from),
-            // They wait for answers.
-            false => OPEN_AT_ONCE,
+        let open = |context: &azulejo::Context, uri: &String| {
+            let begun = Instant::now();
+            let snapshot = context.array(uri).snapshot_at(time)?;
+            let few = begun.elapsed() < MANY_FILES;
+            let head = Head::of(&snapshot)?;
+            let metadata = snapshot.metadata()?.clone();
+            let near = work::is_near(uri);
+            // Whoever wants to know its size asks for the box around all cells: of all arrays here, and
+            // not of one after another later.
+            let array = match Head::grows_unseen(&snapshot) {
+                true => Array::new(snapshot.array()?, near),
+                false => Array::unread(snapshot, near, few),
+            };
+            Ok((array, head, metadata))
         };
-        let opened = self.run(py, |context| {
-            work::each(&uris, threads.min(OPEN_AT_ONCE), |uri: &String| {
-                let array = context.array(uri).open_at(time)?;
-                let schema = SchemaDocument::of(&array)?.to_json()?.to_string();
-                let metadata = array.metadata()?.clone();
-                Ok((Array::new(array, work::is_near(uri)), schema, metadata))
-            })
-        })?;
+        let mut opened = Vec::with_capacity(uris.len());
+        let near = uris.iter().all(|uri| work::is_near(uri));
+        if near {
+            // Some fifty arrays take less than what threads cost where others are at work too.
+            let (begun, context) = (Instant::now(), self.context.cancellable());
+            let soon = uris.iter().take_while(|_| begun.elapsed() < MANY_FILES);
+            opened = work::run_short(py, || soon.map(|uri| open(&context, uri)).collect())?;
+        }
+        let left = uris.get(opened.len()..).unwrap_or_default();
+        if !left.is_empty() {
+            let threads = match near {
+                true => std::thread::available_parallelism().map_or(1, usize::from),
+                // They wait for answers.
+                false => OPEN_AT_ONCE,
+            };
+            opened.extend(self.run(py, |context| {
+                work::each(left, threads.min(OPEN_AT_ONCE), |uri| open(context, uri))
+            })?);
+        }
         opened
             .into_iter()
-            .map(|(array, schema, metadata)| Ok((array, schema, metadata_dict(py, &metadata)?)))
+            .map(|(array, head, metadata)| Ok((array, head, metadata_dict(py, &metadata)?)))
             .collect()
     }
 

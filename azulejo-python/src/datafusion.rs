@@ -59,7 +59,7 @@ pub fn datafusion_table<'py>(
     // our version of DataFusion, whose layout it then has.
     let codec: &FFI_LogicalExtensionCodec = unsafe { pointer.cast().as_ref() };
     let codec = codec.clone();
-    let array = array.get().engine();
+    let array = array.get().engine(py)?;
     let opened = py.detach(|| {
         // Of its own, so that Ctrl-C while the array is read ends no query.
         let context = array.context().cancellable();

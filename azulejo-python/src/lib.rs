@@ -14,6 +14,7 @@ mod context;
 mod datafusion;
 mod error;
 mod fields;
+mod head;
 mod reader;
 mod views;
 mod work;

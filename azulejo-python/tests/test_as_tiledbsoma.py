@@ -1,5 +1,5 @@
 """An untouched ``tiledbsoma`` on this engine, and beside its own library. It is asked for by nothing
-else: this runs where it is. All of its own tests: ``cargo xtask as-tiledb --soma CHECKOUT``.
+else: this runs where it is. All of its own tests: ``cargo xtask as-tiledb --release soma --from DIR``.
 """
 
 import importlib.util

@@ -211,3 +211,15 @@ def test_a_walk_without_an_end_is_refused(domain):
         with pytest.raises(az.BudgetError, match="come to no end"):
             walk()
     assert a.agg("count") == domain[1] - domain[0] + 1
+
+
+def test_shapes_that_do_not_fit_are_named(tmp_path):
+    array = az.write(tmp_path / "a", {"v": np.arange(12).reshape(4, 3)}, dims=["y", "x"])
+    for write in (
+        lambda: array.__setitem__(slice(0, 2), {"v": np.arange(8).reshape(2, 4)}),
+        lambda: array.append({"v": np.arange(24).reshape(4, 3, 2)}),
+        lambda: array.__setitem__((0, 0), {"v": np.ma.MaskedArray([1, 2], [True, False])}),
+    ):
+        with pytest.raises(ValueError, match=r"'v': values of the shape \(.*\) do not fill cells of the shape \("):
+            write()
+    assert array.shape == (4, 3) and (array[...] == np.arange(12).reshape(4, 3)).all()

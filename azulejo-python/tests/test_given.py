@@ -302,3 +302,11 @@ def test_frames_without_a_named_index(tmp_path):
 def test_moments_of_pandas(grid):
     assert az.open(grid[0].uri, at=pd.Timestamp("2099-01-01")).shape == grid[1].shape
     assert az.open(grid[0].uri, at=pd.Timestamp("2099-01-01", tz="Europe/Berlin")).shape == grid[1].shape
+
+
+def test_periods_and_intervals_do_not_become_numbers(tmp_path):
+    for values in (pd.period_range("2020", periods=3, freq="M"), pd.interval_range(0, 3)):
+        for frame in (pd.DataFrame({"p": values}), pd.DataFrame({"v": [1, 2, 3]}, index=values.rename("p"))):
+            with pytest.raises(TypeError, match="'p': no attribute holds values of pandas' type"):
+                az.write(tmp_path / "a", frame)
+            assert not (tmp_path / "a").exists()

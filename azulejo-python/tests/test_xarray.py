@@ -194,3 +194,15 @@ def test_times_that_are_appended_stay_what_they_are(tmp_path):
     with pytest.warns(UserWarning, match="faithfully"), pytest.raises(ValueError, match="no whole numbers"):
         at("2024-01-02T06").azulejo.to(tmp_path / "b", append_dim="time")
     assert xr.open_dataset(tmp_path / "b").sizes["time"] == 2
+
+
+def test_names_that_only_end_as_those_of_coordinates_do(tmp_path):
+    """The attribute of a coordinate `x` is `x_`, which may also be a variable's name."""
+    ds = xr.Dataset({"x_": ("x", [1, 2]), "y_": ("y", [3.0]), "v": ("x", [4, 5])}, {"x": [7, 8]})
+    ds.azulejo.to(tmp_path / "d", encoding={"v": {"attr_name": "cells"}})
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "d").load(), ds)
+    assert az.open(tmp_path / "d" / "v").schema.attr_names == ["cells"]
+    more = ds.isel(x=[0]).assign_coords(x=[9])
+    more.azulejo.to(tmp_path / "d", append_dim="x")
+    both = xr.concat([ds, more], "x", data_vars="minimal")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "d").load(), both)

@@ -91,6 +91,15 @@ struct Contents {
     boxes: OnceLock<FragmentBoxes>,
 }
 
+impl Contents {
+    /// The names of the fragments and deletes, oldest first.
+    fn names(&self) -> (Vec<String>, Vec<String>) {
+        let fragments = self.fragments.iter().map(|f| f.name().to_owned());
+        let deletes = self.deletes.iter().map(|delete| delete.name.clone());
+        (fragments.collect(), deletes.collect())
+    }
+}
+
 impl Deref for Array {
     type Target = Snapshot;
 
@@ -124,7 +133,7 @@ impl Array {
     #[must_use]
     pub fn cancellable(&self) -> Self {
         Self {
-            snapshot: self.snapshot.through(self.context().cancellable()),
+            snapshot: self.snapshot.cancellable(),
             contents: Arc::clone(&self.contents),
         }
     }

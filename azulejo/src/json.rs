@@ -10,7 +10,7 @@ mod schema;
 mod tests;
 mod value;
 
-pub use filter::webp_format_name;
+pub use filter::{pipeline_json, webp_format_name};
 pub use schema::{
     SchemaDocument, array_type_name, attribute_from_json, enumeration_from_json, layout_name,
     order_name, rectangle_json,

@@ -159,6 +159,11 @@ const READINGS: &[Reading] = &[
         let cells = array.read(ReadOptions::new().fields(["a"]))?.read_all()?;
         Ok(format!("{:?}", sorted(&cells)))
     }),
+    ("fragments looked at later", |context| {
+        let array = context.array(URI).snapshot()?.array_to_read()?;
+        let cells = array.read(ReadOptions::new().fields(["a"]))?.read_all()?;
+        Ok(format!("{:?}", sorted(&cells)))
+    }),
     ("batches", |context| {
         let array = context.array(URI).open()?;
         let options = ReadOptions::new().fields(["a"]).memory_budget(1 << 20);

@@ -5,7 +5,7 @@ use azulejo::format::{ArraySchema, Datatype, Range};
 use azulejo::space::{DimSelection, Layout};
 use azulejo::{
     Array, ArrayHandle, ColumnBuffers, ColumnSet, Config, Context, Error, ReadOptions, Subarray,
-    WriteOptions,
+    TimeRange, WriteOptions,
 };
 
 type TestResult = Result<(), Box<dyn std::error::Error>>;
@@ -218,7 +218,12 @@ fn a_pinned_snapshot_shows_the_same_cells_or_says_what_is_gone() -> TestResult {
     add(30, 3)?;
     let condition = place.open()?.condition("a = 20")?;
     place.delete_cells(&condition, Some(40))?;
-    let array = place.open()?;
+    // Commits tell the same before anybody has looked at the fragments.
+    let snapshot = place.snapshot()?;
+    let unread = snapshot.pin_unread();
+    let array = snapshot.array()?;
+    assert_eq!(unread, Some(array.pin()));
+    assert_eq!(snapshot.pin_unread(), unread);
     let pinned = PinnedSnapshot::decode(&array.pin().encode())?;
     let seen = cells(&array, Subarray::all(), &["x", "a"])?;
     assert_eq!(seen.len(), 2);
@@ -231,6 +236,11 @@ fn a_pinned_snapshot_shows_the_same_cells_or_says_what_is_gone() -> TestResult {
     place.consolidate(&Default::default())?;
     let again = place.open_pinned(&pinned)?;
     assert_eq!(cells(&again, Subarray::all(), &["x", "a"])?, seen);
+    // Of a time that lies within the merged fragment, the fragment tells whether it counts.
+    let part = place.snapshot_at(TimeRange::until(20))?;
+    assert_eq!(part.pin_unread(), None);
+    assert_eq!(part.array()?.fragments().len(), 1);
+    assert_eq!(part.pin_unread(), Some(part.array()?.pin()));
     place.vacuum(azulejo::consolidate::Mode::Fragments, Default::default())?;
     match place.open_pinned(&pinned) {
         Err(Error::NotFound { uri, what }) => {

@@ -41,7 +41,7 @@ class Array(Reading, Changing):
         _attr: str | None = None,
         _range: tuple[int, int] | None = None,
         _pin: bytes | None = None,
-        _opened: tuple[Any, str, dict] | None = None,
+        _opened: tuple[Any, tuple, dict] | None = None,
     ):
         if mode not in ("r", "w"):
             raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
@@ -54,10 +54,12 @@ class Array(Reading, Changing):
         self._attrs: Metadata | None = None
         self._stored: tuple[Any, dict] | None = None
         self._closed, self._stale = False, False
+        #: What a variable of a dataset is made of (`head.rs`), where the schema was not asked for.
+        self._head: tuple | None = None
         if _opened:
-            self._core, schema, keys = _opened
-            self._pid, self._schema = os.getpid(), Schema.from_json(schema)
-            self._stored = (self._core, keys)
+            self._core, self._head, keys = _opened
+            self._pid, self._stored = os.getpid(), (self._core, keys)
+            return
         core = self.core  # what is not there is said now
         if _pin:
             self._asked = core.time_range
@@ -73,9 +75,11 @@ class Array(Reading, Changing):
             self._forget()
         if self._core is None or self._pid != os.getpid():
             # After a fork the other process's array still says what it has shown.
-            pin = self._pin if self._core is None else self._core.pin()
+            pin, asked = self._pin, self._asked
+            if self._core is not None:
+                pin, asked = self._core.known_pin(), self._core.time_range
             core = self._ctx.core
-            self._core = core.open_pinned(self._uri, pin) if pin else core.open(self._uri, *self._asked)
+            self._core = core.open_pinned(self._uri, pin) if pin else core.open(self._uri, *asked)
             self._pid = os.getpid()
         return self._core
 

@@ -55,9 +55,9 @@ class Changing:
             values, mask = _indexed(schema, field, *given(values))
             values = rows(field, values, len(shape))
             whole = shape + self._cell_type(name)[1] if values.dtype.kind != "O" else shape
-            values = np.broadcast_to(box.unsqueezed(values), whole)
+            values = _stretched(name, box, values, whole)
             if mask is not None:
-                mask = np.broadcast_to(box.unsqueezed(mask), whole)
+                mask = _stretched(name, box, mask, whole)
             columns.append(numpy_to_column(name, field, values, mask))
         return columns
 
@@ -147,7 +147,10 @@ class Changing:
         return table
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
-        """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
+        """Writes a dense box behind what is there, and lets the array grow along ``axis``. Of programs
+        that append at the same time several may take the same place: only one does, or each writes a
+        box of its own.
+        """
         schema = self.schema
         if schema.sparse:
             raise TypeError("cells of a sparse array are written with write(), coordinates and all")
@@ -257,6 +260,14 @@ class Changing:
     def check(self, deep: bool = False, *, progress: Progress = None) -> list[tuple[str, str, str]]:
         """Verifies the array: severity, path and description of each finding."""
         return observed(self._ctx, progress).check(self._uri, deep)
+
+
+def _stretched(name: str, box: Box, values: np.ndarray, whole: tuple[int, ...]) -> np.ndarray:
+    """Values as often as a box has room for them, by numpy's rules."""
+    try:
+        return np.broadcast_to(box.unsqueezed(values), whole)
+    except ValueError:
+        raise ValueError(f"{name!r}: values of the shape {values.shape} do not fill cells of the shape {whole}") from None
 
 
 def _complete(names: Iterable[str], given: Mapping[str, Any]) -> None:

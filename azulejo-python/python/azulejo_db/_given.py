@@ -102,6 +102,10 @@ def tabled(frame: Any) -> Any:
         return {str(name): frame[name] for name in frame.columns}
     table = pa.Table.from_pandas(frame, preserve_index=False)
     for i, column in enumerate(table.schema):
+        if getattr(column.type, "extension_name", "").startswith("pandas."):
+            # Arrow would be read as the numbers that periods are counted by.
+            hint = "; .dt.to_timestamp() makes times of them" if "period" in column.type.extension_name else ""
+            raise TypeError(f"column {column.name!r}: no attribute holds values of pandas' type {frame.dtypes.iloc[i]}{hint}")
         if pa.types.is_null(column.type):
             # Objects of which none says what they are.
             table = table.set_column(i, column.name, table.column(i).cast(pa.large_string()))

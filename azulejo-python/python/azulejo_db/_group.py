@@ -68,7 +68,9 @@ class Group(MutableMapping[str, Any]):
         return Array(location, self._mode, ctx=self._ctx, _range=self._range)
 
     def _arrays(self) -> dict[str, Array]:
-        """All arrays among the members, opened several at once with their schemas and key-values."""
+        """All arrays among the members, opened several at once with what they are made of and their
+        key-values; nobody has looked at their cells.
+        """
         names = [name for name in self if self.kind(name) == "array"]
         places = [self.location(name) for name in names]
         opened = self._ctx.core.open_each(places, *self._range)

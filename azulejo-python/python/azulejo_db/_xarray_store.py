@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +25,7 @@ from ._group import Group
 from ._job import Job, is_dask
 from ._metadata import decoded, encoded
 from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
-from ._types import dtype_of, is_bytes, is_text
+from ._types import cell_type, dtype_of, is_bytes, is_text
 from ._xarray_cells import Cells
 from .errors import ExistsError
 
@@ -61,6 +63,26 @@ def _typed(datatype: str, raw: bytes) -> Any:
 
 def _keys(metadata: Mapping[str, tuple[str, bytes]]) -> dict[str, Any]:
     return {key: _typed(*value) for key, value in metadata.items()}
+
+
+@functools.lru_cache(1024)
+def _looks(
+    datatype: str, values: int | None, labels: bool, fill: str, filters: str
+) -> tuple[np.dtype, Any, tuple[dict, ...]]:
+    """What many variables share: the type of cells, the fill value if it is not the type's, the
+    filters.
+    """
+    dtype, _ = cell_type(datatype, values or "var", labels)
+    found = json.loads(fill)
+    usual = _fill(datatype, values)
+    is_own = values is not None and isinstance(found, (int, float)) and found not in (usual, [usual])
+    return dtype, dtype.type(found) if is_own else None, tuple(json.loads(filters)["filters"])
+
+
+def _label(attribute: str, dims: Sequence[str]) -> str:
+    """The variable that an attribute is, as far as its name tells."""
+    ends = attribute.endswith("_") and attribute[:-1] in dims
+    return attribute[:-1] if ends else attribute
 
 
 def _member(name: str) -> str:
@@ -105,17 +127,20 @@ class AzulejoStore(WritableCFDataStore):
         sizes: dict[str, int] = {}
         keys = self.group.attrs
         for name, array in arrays.items():
-            schema, written = array.schema, None
-            grows = schema._json.get("current_domain") is not None
+            sparse, grows, axes, _ = array._head
+            if sparse:
+                raise ValueError(
+                    f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
+                )
             fixed = () if grows else str(keys.get(_FIXED + name, "")).split(";")
-            empty = array._empty_dims()
-            for i, dim in enumerate(schema.axes):
-                low, high = int(dim.low), int(dim.high)
-                if not grows and dim.name not in fixed:
+            empty = array._empty_dims() if EMPTY_DIMS in array._key_values() else ()
+            written = None
+            for i, (dim, _, low, high) in enumerate(axes):
+                if not grows and dim not in fixed:
                     written = written or array.non_empty_domain
                     high = low - 1 if written is None else int(written[i][1])
-                size = 0 if dim.name in empty else high - low + 1
-                sizes[dim.name] = min(sizes.get(dim.name, size), size)
+                size = 0 if dim in empty else high - low + 1
+                sizes[dim] = min(sizes.get(dim, size), size)
         sizes.pop(_SCALAR, None)
         return sizes
 
@@ -124,41 +149,32 @@ class AzulejoStore(WritableCFDataStore):
         sizes = self._sizes(arrays)
         variables = {}
         for name, array in arrays.items():
-            schema = array.schema
-            if schema.sparse:
-                raise ValueError(
-                    f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
-                )
+            _, _, axes, attrs = array._head
+            dims = [axis[0] for axis in axes]
             keys = _keys(array._key_values())
-            for attr in schema.attrs:
-                attribute = attr["name"]
-                label = attribute or name
-                if label.endswith("_") and label[:-1] in schema.dim_names:
-                    label = label[:-1]
-                if len(schema.attrs) == 1 and keys.get(_NAME):
+            for attr in attrs:
+                label = _label(attr[0], dims) or name
+                if len(attrs) == 1 and keys.get(_NAME):
                     label = keys[_NAME]
-                variables[_decode_variable_name(label)] = self._variable(array, attr, sizes, keys)
+                variables[_decode_variable_name(label)] = self._variable(array, dims, attr, sizes, keys)
         return variables, self.get_attrs()
 
-    def _variable(self, array: Array, attr: dict, sizes: dict, keys: Mapping) -> xr.Variable:
-        attribute, schema = attr["name"], array.schema
-        dims = [dim for dim in schema.dim_names if dim != _SCALAR]
-        shape = tuple(sizes[dim] for dim in dims)
+    def _variable(self, array: Array, dims: list[str], attr: tuple, sizes: dict, keys: Mapping) -> xr.Variable:
+        attribute = attr[0]
+        dtype, fill, filters = _looks(*attr[1:])
         attrs = _prefixed(keys, f"{_ATTR}{attribute}.")
-        view = array[attribute] if attribute else array
-        empty = _fill(attr["datatype"], None if attr["cell_val_num"] == "var" else attr["cell_val_num"])
-        text = attr["cell_val_num"] == "var"
-        if "_FillValue" not in attrs and not text and attr["fill_value"] not in (empty, [empty]):
-            if isinstance(attr["fill_value"], (int, float)):
-                attrs["_FillValue"] = view.dtype.type(attr["fill_value"])
+        if fill is not None and "_FillValue" not in attrs:
+            attrs["_FillValue"] = fill
         # Not "filters": that name is Zarr's too, whose writer would take them for its own.
-        encoding: dict[str, Any] = {"tiledb_filters": attr["filters"]["filters"]}
+        encoding: dict[str, Any] = {"tiledb_filters": [dict(step) for step in filters]}
+        if dims == [_SCALAR]:
+            dims = []
+        shape = tuple([sizes[dim] for dim in dims])
         if dims:
-            extents = tuple(int(extent) for extent in array.chunks)
-            tiles = [min(t, max(s, 1)) for t, s in zip(extents, shape)]
-            encoding["preferred_chunks"] = dict(zip(dims, tiles))
+            extents = tuple([axis[1] for axis in array._head[2]])
+            encoding["preferred_chunks"] = {d: min(t, max(s, 1)) for d, t, s in zip(dims, extents, shape)}
             encoding["tiles"] = extents
-        data = indexing.LazilyIndexedArray(Cells(self._uri, array, attribute, shape, view.dtype))
+        data = indexing.LazilyIndexedArray(Cells(self._uri, array, attribute, shape, dtype))
         return xr.Variable(dims, data, attrs, encoding, fastpath=True)
 
     # -- writing ------------------------------------------------------------------------------
@@ -288,7 +304,7 @@ class AzulejoStore(WritableCFDataStore):
         self._ctx.core.create(uri, schema.to_json(), None)
         job.undo(partial(self._ctx.core.delete, uri, True))
         keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
-        if member != name:
+        if _label(attribute, dims) != name:
             keys[_NAME] = name
         if 0 in shape:
             keys[EMPTY_DIMS] = ";".join(d for d, s in zip(dims, shape) if s == 0)

@@ -120,7 +120,7 @@ fn is_under_way(error: &Error) -> bool {
 
 /// Whether a file was gone, or a fragment names a schema that came after schemas were listed and
 /// before commits were.
-fn is_overtaken(error: &Error) -> bool {
+pub(super) fn is_overtaken(error: &Error) -> bool {
     match error {
         Error::NotFound { .. } => true,
         Error::Corrupt { source, .. } => {

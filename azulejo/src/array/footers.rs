@@ -59,11 +59,7 @@ pub(super) async fn read(
     };
     let payloads = reader.consolidated_payloads(fragment_meta)?;
     let footers = reader.consolidated_footers(fragment_meta, &payloads)?;
-    let partial = if schemas.latest.is_dense() {
-        PartialOverlap::Excluded
-    } else {
-        PartialOverlap::WithTimestamps
-    };
+    let partial = PartialOverlap::of(schemas.latest.is_dense());
     // What was loaded of each committed fragment; inside it nothing, if it turned out not to be
     // one.
     let mut loaded: Vec<Option<Option<Box<Fragment>>>> = Vec::new();

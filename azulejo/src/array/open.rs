@@ -6,7 +6,8 @@ use super::commit_files::CommitFiles;
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::timeline::{
-    Committed, CommittedFragment, DeleteFile, replaced, select_deletes, select_schema,
+    Committed, CommittedFragment, DeleteFile, PartialOverlap, replaced, select_deletes,
+    select_fragments, select_schema,
 };
 use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
@@ -82,6 +83,27 @@ pub(super) struct Unread {
 }
 
 impl Unread {
+    /// The names of the fragments and deletes that count at a time, oldest first; `None` if the
+    /// fragments would have to tell.
+    pub(super) fn names(&self, time: TimeRange, dense: bool) -> Option<(Vec<String>, Vec<String>)> {
+        let partial = PartialOverlap::of(dense);
+        let selected = select_fragments(
+            &self.committed,
+            &self.vacuums,
+            time,
+            partial,
+            &HashSet::new(),
+        );
+        let current = selected.current.iter();
+        let fragments = current.map(|&i| {
+            let fragment = self.committed.fragments.get(i)?;
+            let is_certain = !fragment.uncertain && time.contains(&fragment.entry.name);
+            is_certain.then(|| fragment.entry.file_name().to_owned())
+        });
+        let deletes = self.deletes.iter().map(|delete| delete.name.clone());
+        Some((fragments.collect::<Option<_>>()?, deletes.collect()))
+    }
+
     /// Whether a fragment that was made of several lies in a time in part, and does not count in it.
     pub(super) fn has_replaced_in_part(&self, time: TimeRange, dense: bool) -> bool {
         let fragments = self.committed.fragments.iter().map(|f| &f.entry.name);

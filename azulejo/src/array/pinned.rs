@@ -54,15 +54,25 @@ impl Array {
     /// What it takes to open the array elsewhere with the same cells.
     #[must_use]
     pub fn pin(&self) -> PinnedSnapshot {
+        self.pin_of(self.contents.names())
+    }
+}
+
+impl Snapshot {
+    /// As [`Array::pin`], of fragments that may not have been looked at yet: neither are they looked
+    /// at now, nor is any other thread waited for, so that a fork's child may ask. `None` if the
+    /// fragments would have to tell which of them count, or if a thread is looking at them.
+    #[must_use]
+    pub fn pin_unread(&self) -> Option<PinnedSnapshot> {
+        Some(self.pin_of(self.names()?))
+    }
+
+    fn pin_of(&self, (fragments, deletes): (Vec<String>, Vec<String>)) -> PinnedSnapshot {
         PinnedSnapshot {
             time_range: self.time_range(),
             schema: self.schema_name().to_owned(),
-            fragments: self
-                .fragments()
-                .iter()
-                .map(|f| f.name().to_owned())
-                .collect(),
-            deletes: self.deletes().iter().map(|d| d.name.clone()).collect(),
+            fragments,
+            deletes,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What an array is at a time, short of its fragments.
 
-use super::again::{Attempts, holds_all_of, is_outlived_by};
+use super::again::{Attempts, holds_all_of, is_outlived_by, is_overtaken};
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
@@ -16,7 +16,7 @@ use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, Enumera
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 
 /// An array as it was at a time: its schemas, key-values and commits. Its fragments, of which there
 /// may be thousands, are looked at when [`Self::array`] is first called; to see a schema or a
@@ -33,7 +33,6 @@ pub struct Snapshot {
 
 #[derive(Debug)]
 struct SnapshotInner {
-    context: Context,
     uri: Uri,
     location: Location,
     asked: TimeRange,
@@ -115,7 +114,6 @@ impl Snapshot {
             unread,
         } = open::open(context, uri, asked, scope, waiting).await?;
         let inner = SnapshotInner {
-            context: context.clone(),
             uri: uri.clone(),
             location,
             asked,
@@ -145,6 +143,39 @@ impl Snapshot {
         self.array_within(Attempts::new())
     }
 
+    /// As [`Self::array`], for a reader that was given nothing yet. Where fragments have gone into one
+    /// that does not count at the time of the snapshot, it is the array as it is now, if it was opened
+    /// as it was then: as an [`Array`] is read whose files are gone.
+    ///
+    /// # Errors
+    /// As [`Self::array`].
+    pub fn array_to_read(&self) -> Result<Array> {
+        self.array().or_else(|error| {
+            let again = is_overtaken(&error).then(|| block_on(self.reopened(Waiting::Blocks)));
+            match again.flatten() {
+                Some(Ok(now)) => Ok(now),
+                _ => Err(error),
+            }
+        })
+    }
+
+    /// The names of the fragments and deletes that count, oldest first, without a look at the
+    /// fragments and without waiting for anybody. `None` if the fragments would have to tell which of
+    /// them count, or if another thread is looking at them.
+    pub(super) fn names(&self) -> Option<(Vec<String>, Vec<String>)> {
+        let fragments = match self.inner.fragments.try_lock() {
+            Ok(fragments) => fragments,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        match &*fragments {
+            KnownFragments::Read(contents) => Some(contents.names()),
+            KnownFragments::Unread(unread) => {
+                unread.names(self.time_range(), self.schema().is_dense())
+            }
+        }
+    }
+
     /// As [`Self::array`], with so many attempts.
     pub(super) fn array_within(&self, attempts: Attempts) -> Result<Array> {
         let mut fragments = self
@@ -155,7 +186,7 @@ impl Snapshot {
         let contents = match &*fragments {
             KnownFragments::Read(contents) => Arc::clone(contents),
             KnownFragments::Unread(unread) => {
-                let reading = self.inner.read_contents(unread, attempts, Waiting::Blocks);
+                let reading = self.read_contents(unread, attempts, Waiting::Blocks);
                 let contents = Arc::new(block_on(reading)?);
                 *fragments = KnownFragments::Read(Arc::clone(&contents));
                 contents
@@ -179,7 +210,7 @@ impl Snapshot {
             KnownFragments::Unread(unread) => Some(Arc::clone(unread)),
         };
         if let Some(unread) = unread {
-            let reading = self.inner.read_contents(&unread, attempts, Waiting::Polls);
+            let reading = self.read_contents(&unread, attempts, Waiting::Polls);
             let contents = reading.await?;
             *fragments() = KnownFragments::Read(Arc::new(contents));
         }
@@ -247,11 +278,13 @@ impl Snapshot {
         &self.context
     }
 
-    /// The same, whose reads belong to another context.
-    pub(super) fn through(&self, context: Context) -> Self {
+    /// The same snapshot, whose reads can be cancelled without those of others, as in
+    /// [`Array::cancellable`].
+    #[must_use]
+    pub fn cancellable(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
-            context,
+            context: self.context.cancellable(),
         }
     }
 
@@ -493,24 +526,23 @@ impl Snapshot {
         };
         Self::open_uri(self.context(), &uri, self.time_range())?.array()
     }
-}
 
-impl SnapshotInner {
     async fn read_contents(
         &self,
         unread: &Unread,
         mut attempts: Attempts,
         waiting: Waiting,
     ) -> Result<Contents> {
-        let Self {
-            context,
+        let SnapshotInner {
             uri,
+            location,
             time_range,
             scope,
+            schemas,
             ..
-        } = self;
+        } = &*self.inner;
+        let context = self.context();
         let (operation, time) = (context.begin(), *time_range);
-        let (location, schemas) = (&self.location, &self.schemas);
         let mut contents = footers::read(context, location, schemas, time, unread, waiting).await;
         while attempts.again(&contents) {
             operation.check()?;
@@ -522,7 +554,7 @@ impl SnapshotInner {
             } = open::open(context, uri, time, scope, waiting).await?;
             // Another array has taken its place, or the cells have gone into a fragment that does not
             // count at this time: that they are gone is better said than passed over.
-            if schemas.latest_name != self.schemas.latest_name
+            if schemas.latest_name != self.schema_name()
                 || unread.has_replaced_in_part(time, schemas.latest.is_dense())
             {
                 break;

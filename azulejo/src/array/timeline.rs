@@ -20,6 +20,17 @@ pub enum PartialOverlap {
     WithTimestamps,
 }
 
+impl PartialOverlap {
+    /// Those of a dense or a sparse array.
+    #[must_use]
+    pub const fn of(dense: bool) -> Self {
+        match dense {
+            true => Self::Excluded,
+            false => Self::WithTimestamps,
+        }
+    }
+}
+
 /// A fragment that exists: it is committed, or is of a version that needs no commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedFragment {

@@ -1,6 +1,7 @@
 //! Filter pipelines as JSON.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use crate::error::{Error, Result as EngineResult};
 use azulejo_format::Datatype;
 use azulejo_format::filter::{Filter, Pipeline};
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,15 @@ impl PipelineJson {
                 .collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// A pipeline of filters as a schema's document has it.
+///
+/// # Errors
+/// None that filters can cause.
+pub fn pipeline_json(pipeline: &Pipeline) -> EngineResult<Json> {
+    let encoded = serde_json::to_value(PipelineJson::encode(pipeline));
+    encoded.map_err(|e| Error::Internal(e.to_string()))
 }
 
 impl FilterJson {
