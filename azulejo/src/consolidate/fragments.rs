@@ -195,8 +195,12 @@ fn round(
         Replacing::Step(step) => return Ok(step),
         Replacing::AtOnce(most) => most,
     };
+    // The first part takes as few as let all later ones be full: least is written again. Of 100, where
+    // 98 can be merged at once, three become one, and then the 98 that there are.
+    let most = most.max(2);
+    let few = (chosen.fragments.len().saturating_sub(2)) % (most - 1) + 2;
+    let part = candidates.part(&chosen, few)?;
     // The fragments that are left, once some have become one.
-    let part = candidates.part(&chosen, most)?;
     let others = chosen
         .fragments
         .iter()
