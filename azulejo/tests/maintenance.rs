@@ -19,6 +19,9 @@ use support::failing::{FailingStorage, Failure};
 
 const URI: &str = "mem://array";
 
+/// Memory for a tile of some four fragments of [`history`].
+const IN_PARTS: u64 = 32 << 10;
+
 /// What kind of array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -342,7 +345,7 @@ fn many_small_fragments_take_little_memory() {
         write(&context, Kind::Sparse, &mut dice, time);
     }
     let before = cells(&memory, 1000);
-    let options = FragmentOptions::new().memory_budget(48 << 10);
+    let options = FragmentOptions::new().memory_budget(96 << 10);
     let rounds = context
         .array(URI)
         .consolidate(&options)
@@ -369,7 +372,7 @@ fn rounds_in_parts_are_like_rounds_at_once() {
         for kind in [Kind::Sparse, Kind::Duplicates] {
             let (memory, times) = history(kind, seed, 12 + seed);
             let before = all_cells(&memory, &times);
-            let mut options = FragmentOptions::new().memory_budget(24 << 10);
+            let mut options = FragmentOptions::new().memory_budget(IN_PARTS);
             let names: Vec<String> = {
                 let array = context(&memory).array(URI).open().expect("it opens");
                 let fragments = array.fragments().iter();
@@ -416,7 +419,7 @@ fn purging_in_parts_leaves_out_what_is_deleted_now() {
         let before = cells(&memory, now);
         let options = FragmentOptions::new()
             .purge_deleted_cells(true)
-            .memory_budget(24 << 10);
+            .memory_budget(IN_PARTS);
         let rounds = context(&memory).array(URI).consolidate(&options);
         assert!(rounds.expect("it is consolidated").len() > 1);
         assert_eq!(cells(&memory, now), before, "{kind:?}");
@@ -467,8 +470,8 @@ fn purging_some_fragments_brings_back_no_cells_of_others() {
 #[test]
 fn a_round_in_parts_that_crashes_leaves_the_array_as_it_was() {
     for kind in [Kind::Sparse, Kind::Duplicates] {
-        let (memory, times) = history(kind, 5, 4);
-        let options = FragmentOptions::new().memory_budget(6 << 10);
+        let (memory, times) = history(kind, 5, 10);
+        let options = FragmentOptions::new().memory_budget(IN_PARTS);
         let twin = copy(&memory);
         let rounds = context(&twin).array(URI).consolidate(&options);
         assert!(rounds.expect("it is consolidated").len() > 1);
