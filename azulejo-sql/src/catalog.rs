@@ -1,7 +1,7 @@
 //! Groups and folders as schemas: their arrays are the tables, the groups and folders in them
 //! schemas of their own.
 
-use crate::error::{Result, external};
+use crate::error::{Result, external, of_engine};
 use crate::table::{ArrayTable, TableOptions, blocking};
 use async_trait::async_trait;
 use azulejo::Context;
@@ -87,7 +87,9 @@ impl SchemaProvider for ArraySchemaProvider {
         match blocking(move || Ok(ArrayTable::open(place, options))).await? {
             Ok(table) => Ok(Some(Arc::new(table))),
             // It has gone since the catalog was opened.
-            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) if matches!(of_engine(&error), Some(azulejo::Error::NotFound { .. })) => {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -99,17 +101,6 @@ impl SchemaProvider for ArraySchemaProvider {
 
     fn table_exist(&self, name: &str) -> bool {
         self.arrays.contains_key(name)
-    }
-}
-
-/// Whether an error says that there is no array.
-fn is_missing(error: &DataFusionError) -> bool {
-    match error.find_root() {
-        DataFusionError::External(source) => matches!(
-            source.downcast_ref::<azulejo::Error>(),
-            Some(azulejo::Error::NotFound { .. })
-        ),
-        _ => false,
     }
 }
 

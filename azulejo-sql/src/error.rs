@@ -9,3 +9,11 @@ pub type Result<T, E = DataFusionError> = std::result::Result<T, E>;
 pub fn external(error: azulejo::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
+
+/// The engine's error that one of DataFusion's comes from, if it does.
+pub fn of_engine(error: &DataFusionError) -> Option<&azulejo::Error> {
+    match error.find_root() {
+        DataFusionError::External(source) => source.downcast_ref(),
+        _ => None,
+    }
+}

@@ -16,11 +16,8 @@ use std::sync::Arc;
 
 /// All functions.
 pub fn all() -> Vec<ScalarUDF> {
-    vec![
-        ScalarUDF::from(TileFunction::new("tile_of")),
-        ScalarUDF::from(TileFunction::new("extent_of")),
-        ScalarUDF::from(Bucket::new()),
-    ]
+    let of_tiles = OF_TILES.map(|name| ScalarUDF::from(TileFunction::new(name)));
+    of_tiles.into_iter().chain([Bucket::new().into()]).collect()
 }
 
 /// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the

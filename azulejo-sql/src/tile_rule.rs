@@ -10,7 +10,7 @@ use crate::functions::{OF_TILES, no_tiles};
 use crate::table::ArrayTable;
 use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -24,6 +24,14 @@ pub struct TileRule;
 impl AnalyzerRule for TileRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
+            let mut asked = false;
+            plan.apply_expressions(|expr| {
+                asked |= expr.exists(|expr| Ok(asks(expr)))?;
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+            if !asked {
+                return Ok(Transformed::no(plan));
+            }
             let names = NamePreserver::new(&plan);
             let below: Vec<LogicalPlan> = match &plan {
                 // Its filters are about its own columns.
@@ -48,20 +56,23 @@ impl AnalyzerRule for TileRule {
     }
 }
 
+/// Whether a function was not told yet which tiles it asks for.
+fn is_of_tiles(call: &ScalarFunction) -> bool {
+    OF_TILES.contains(&call.func.name()) && call.args.len() == 1
+}
+
+fn asks(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if is_of_tiles(call))
+}
+
 /// A function of tiles with the tiles of its dimension; other expressions as they are.
 fn tell(expr: Expr, below: &[LogicalPlan]) -> Result<Transformed<Expr>> {
-    let Expr::ScalarFunction(mut call) = expr else {
-        return Ok(Transformed::no(expr));
+    let mut call = match expr {
+        Expr::ScalarFunction(call) if is_of_tiles(&call) => call,
+        expr => return Ok(Transformed::no(expr)),
     };
-    let asks = OF_TILES.contains(&call.func.name());
-    let [argument] = call.args.as_slice() else {
-        return Ok(Transformed::no(Expr::ScalarFunction(call)));
-    };
-    if !asks {
-        return Ok(Transformed::no(Expr::ScalarFunction(call)));
-    }
-    let tiles = match argument.clone().unalias() {
-        Expr::Column(column) => below.iter().find_map(|plan| tiles_of(plan, &column)),
+    let tiles = match call.args.first().cloned().map(Expr::unalias) {
+        Some(Expr::Column(column)) => below.iter().find_map(|plan| tiles_of(plan, &column)),
         _ => None,
     };
     let tiles = tiles.ok_or_else(|| no_tiles(call.func.name()))?;

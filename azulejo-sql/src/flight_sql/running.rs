@@ -1,7 +1,7 @@
 //! Runs plans within limits.
 
 use super::Limits;
-use crate::error::Result;
+use crate::error::{Result, of_engine};
 use datafusion::arrow::array::{Array, RecordBatch, UInt64Array};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
@@ -132,10 +132,9 @@ pub fn status(error: &DataFusionError) -> Status {
         | DataFusionError::Diagnostic(..) => Status::invalid_argument(text),
         DataFusionError::NotImplemented(_) => Status::unimplemented(text),
         DataFusionError::ResourcesExhausted(_) => Status::resource_exhausted(text),
-        DataFusionError::External(source) => match source.downcast_ref::<azulejo::Error>() {
+        root => match of_engine(root) {
             Some(azulejo::Error::NotFound { .. }) => Status::not_found(text),
             _ => Status::internal(text),
         },
-        _ => Status::internal(text),
     }
 }

@@ -1,33 +1,13 @@
 //! Statements beside each other, and second tries.
 
-use crate::support::{TestResult, refused, rows};
+use crate::support::{TestResult, at_once, refused, rows};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::{Config, Context, WriteOptions};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::exec_err;
 use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
-use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What each of some statements gave, all of them begun at once.
-async fn at_once(
-    session: &SessionContext,
-    statements: impl IntoIterator<Item = String>,
-) -> TestResult<Vec<Result<Vec<String>, String>>> {
-    let running = statements.into_iter().map(|statement| {
-        let session = session.clone();
-        tokio::spawn(async move {
-            let found = rows(&session, &statement).await;
-            found.map_err(|error| error.to_string())
-        })
-    });
-    let mut found = Vec::new();
-    for task in running.collect::<Vec<_>>() {
-        found.push(task.await?);
-    }
-    Ok(found)
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_several_who_make_an_array_one_does() -> TestResult {

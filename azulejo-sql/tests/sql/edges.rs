@@ -162,6 +162,22 @@ async fn answer(session: &SessionContext, query: &str) -> Result<Vec<String>, St
     Ok(found)
 }
 
+/// How a query's rows differ from those of the same tables in memory.
+async fn difference(
+    arrays: &SessionContext,
+    memory: &SessionContext,
+    query: &str,
+) -> Option<String> {
+    let (found, expected) = (answer(arrays, query).await, answer(memory, query).await);
+    let same = match (&found, &expected) {
+        (Ok(found), Ok(expected)) => found == expected,
+        // What DataFusion cannot do at all is no matter of arrays.
+        (Err(_), Err(_)) => true,
+        _ => false,
+    };
+    (!same).then(|| format!("{query}\n  {found:?}\n  {expected:?}"))
+}
+
 #[tokio::test]
 async fn few_rows_and_the_ends_of_types_answer_as_in_memory() -> TestResult {
     let mut wrong = Vec::new();
@@ -181,17 +197,8 @@ async fn few_rows_and_the_ends_of_types_answer_as_in_memory() -> TestResult {
         for (name, _) in ROWS {
             for query in QUERIES {
                 let query = query.replace("{t}", name);
-                let found = answer(&arrays, &query).await;
-                let expected = answer(&memory, &query).await;
-                let same = match (&found, &expected) {
-                    (Ok(found), Ok(expected)) => found == expected,
-                    // What DataFusion cannot do at all is no matter of arrays.
-                    (Err(_), Err(_)) => true,
-                    _ => false,
-                };
-                if !same {
-                    wrong.push(format!("{kind}: {query}\n  {found:?}\n  {expected:?}"));
-                }
+                let difference = difference(&arrays, &memory, &query).await;
+                wrong.extend(difference.map(|text| format!("{kind}: {text}")));
             }
         }
     }
@@ -273,16 +280,7 @@ async fn dimensions_of_different_types_join_as_columns_do() -> TestResult {
                 "SELECT x FROM {a} UNION SELECT x FROM {b}",
             ] {
                 let query = query.replace("{a}", a).replace("{b}", b);
-                let found = answer(&arrays, &query).await;
-                let expected = answer(&memory, &query).await;
-                let same = match (&found, &expected) {
-                    (Ok(found), Ok(expected)) => found == expected,
-                    (Err(_), Err(_)) => true,
-                    _ => false,
-                };
-                if !same {
-                    wrong.push(format!("{query}\n  {found:?}\n  {expected:?}"));
-                }
+                wrong.extend(difference(&arrays, &memory, &query).await);
             }
         }
     }

@@ -292,6 +292,25 @@ pub async fn refused(session: &SessionContext, statement: &str) -> String {
     }
 }
 
+/// What each of some statements gave, all of them begun at once.
+pub async fn at_once(
+    session: &SessionContext,
+    statements: impl IntoIterator<Item = String>,
+) -> TestResult<Vec<Result<Vec<String>, String>>> {
+    let running = statements.into_iter().map(|statement| {
+        let session = session.clone();
+        tokio::spawn(async move {
+            let found = rows(&session, &statement).await;
+            found.map_err(|error| error.to_string())
+        })
+    });
+    let mut found = Vec::new();
+    for task in running.collect::<Vec<_>>() {
+        found.push(task.await?);
+    }
+    Ok(found)
+}
+
 /// The plan of a statement.
 pub async fn plan(session: &SessionContext, statement: &str) -> TestResult<String> {
     Ok(rows(session, &format!("EXPLAIN FORMAT INDENT {statement}"))

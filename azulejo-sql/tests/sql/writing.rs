@@ -1,7 +1,7 @@
 //! `UPDATE`, `DELETE`, `CREATE TABLE .. AS SELECT`, `COPY .. TO`: what they change, and that they
 //! change nothing else.
 
-use super::support::{TestResult, plan, refused, rows};
+use super::support::{TestResult, at_once, plan, refused, rows};
 use azulejo::format::filter::Pipeline;
 use azulejo::{Config, Context};
 use datafusion::prelude::SessionContext;
@@ -620,27 +620,13 @@ async fn changes_that_fail_leave_nothing_beside_those_that_do_not() -> TestResul
         "CREATE EXTERNAL TABLE t (id BIGINT, v INT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('domain.id' '0..9999', 'tile.id' '100')"
     );
     rows(&session, &create).await?;
-    let at_once = async |statements: Vec<String>| -> TestResult<Vec<Result<Vec<String>, String>>> {
-        let running = statements.into_iter().map(|statement| {
-            let session = session.clone();
-            tokio::spawn(async move {
-                let found = rows(&session, &statement).await;
-                found.map_err(|error| error.to_string())
-            })
-        });
-        let mut found = Vec::new();
-        for task in running.collect::<Vec<_>>() {
-            found.push(task.await?);
-        }
-        Ok(found)
-    };
     let inserts = (0..6).map(|k| {
         let (first, last) = (k * 1_000, if k % 2 == 1 { 20_000 } else { k * 1_000 + 999 });
         format!(
             "INSERT INTO t SELECT CASE WHEN value = 999 THEN {last} ELSE value + {first} END, value FROM generate_series(0, 999)"
         )
     });
-    for (k, found) in at_once(inserts.collect()).await?.into_iter().enumerate() {
+    for (k, found) in at_once(&session, inserts).await?.into_iter().enumerate() {
         match found {
             Ok(found) => assert_eq!((k % 2, found), (0, vec!["1000".into()])),
             Err(error) => assert!(k % 2 == 1 && error.contains("domain"), "{k}: {error}"),
@@ -656,7 +642,7 @@ async fn changes_that_fail_leave_nothing_beside_those_that_do_not() -> TestResul
         "UPDATE t SET v = 1000 / (id - 4100) WHERE id BETWEEN 4000 AND 4200",
         "INSERT INTO t VALUES (9000, 1)",
     ];
-    let found = at_once(changes.map(str::to_owned).into()).await?;
+    let found = at_once(&session, changes.map(str::to_owned)).await?;
     let counts: Vec<_> = found
         .iter()
         .map(|found| found.clone().unwrap_or_default().concat())

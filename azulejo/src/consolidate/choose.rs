@@ -180,7 +180,7 @@ impl<'a> Candidates<'a> {
         }
         let fragments: Vec<usize> = chosen.into_iter().collect();
         let bounds = self.bounds(&fragments)?;
-        if let Some(other) = self.in_between(&fragments, &bounds)? {
+        if let Some(other) = self.in_between(&fragments, &bounds) {
             return Err(Error::InvalidArgument(format!(
                 "{}: fragment {} lies between the chosen ones in time and overlaps the box around them; choose it too",
                 self.array.uri(),
@@ -204,28 +204,16 @@ impl<'a> Candidates<'a> {
     /// An older fragment that is not chosen and may have cells where the chosen ones have deleted
     /// ones: without these its cells would come back.
     pub fn uncovered(&self, chosen: &Chosen) -> Option<&'a Fragment> {
-        let schema = self.array.schema();
-        let last = chosen.fragments.last().copied().unwrap_or(0);
-        if schema.allows_dups {
-            return None;
+        match self.array.schema().allows_dups {
+            true => None,
+            false => self.overlapping(&chosen.fragments, &chosen.bounds, 0),
         }
-        let older = self.array.fragments().iter().enumerate().take(last);
-        let mut others = older.filter(|(i, _)| chosen.fragments.binary_search(i).is_err());
-        let found = others.find(|(_, fragment)| {
-            let bounds = fragment.footer().non_empty_domain.as_ref();
-            overlap(schema, Some(&chosen.bounds), bounds)
-        });
-        found.map(|(_, fragment)| fragment)
     }
 
     /// So many of the chosen ones that follow each other: of all such parts the smallest in bytes.
     pub fn part(&self, chosen: &Chosen, most: usize) -> Result<Chosen> {
-        let bytes = |part: &&[usize]| {
-            part.iter()
-                .map(|i| self.size(*i))
-                .fold(0, u64::saturating_add)
-        };
-        let part = chosen.fragments.windows(most.max(1)).min_by_key(bytes);
+        let parts = chosen.fragments.windows(most);
+        let part = parts.min_by_key(|part| self.size_of(part));
         let fragments = part.unwrap_or(&chosen.fragments).to_vec();
         Ok(Chosen {
             bounds: self.bounds(&fragments)?,
@@ -333,10 +321,7 @@ impl<'a> Candidates<'a> {
                 .members
                 .get(*start..*start + best_len)
                 .unwrap_or_default();
-            *size = run
-                .iter()
-                .filter_map(|i| self.sizes.get(*i))
-                .fold(0, |sum: u64, s| sum.saturating_add(*s));
+            *size = self.size_of(run);
         }
         // A later run is taken only if it is clearly smaller: writes of about one size are
         // consolidated from the front.
@@ -395,7 +380,7 @@ impl<'a> Candidates<'a> {
             );
             run.push(*next);
             let Some(more) = more else { break };
-            if !self.timed && self.in_between(&run, &more)?.is_some() {
+            if self.in_between(&run, &more).is_some() {
                 run.pop();
                 break;
             }
@@ -413,6 +398,11 @@ impl<'a> Candidates<'a> {
 
     fn size(&self, index: usize) -> u64 {
         self.sizes.get(index).copied().unwrap_or(0)
+    }
+
+    fn size_of(&self, run: &[usize]) -> u64 {
+        let sizes = run.iter().map(|index| self.size(*index));
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Cells of the tiles of a dense fragment.
@@ -437,34 +427,35 @@ impl<'a> Candidates<'a> {
     ///
     /// The result has one place in time where the chosen have many. A dense one also covers cells
     /// that none of them wrote.
-    fn in_between(&self, chosen: &[usize], bounds: &NdRectangle) -> Result<Option<&'a Fragment>> {
-        let (Some(&first), Some(&last)) = (chosen.first(), chosen.last()) else {
-            return Ok(None);
-        };
+    fn in_between(&self, chosen: &[usize], bounds: &NdRectangle) -> Option<&'a Fragment> {
         if self.timed {
-            return Ok(None);
+            return None;
         }
-        let schema = self.array.schema();
-        let from = if schema.is_dense() { 0 } else { first };
-        for (index, fragment) in self
-            .array
-            .fragments()
-            .iter()
-            .enumerate()
+        let from = match self.array.schema().is_dense() {
+            true => 0,
+            false => chosen.first().copied().unwrap_or(0),
+        };
+        self.overlapping(chosen, bounds, from)
+    }
+
+    /// The first fragment from an index on, older than the last of the chosen ones and none of them,
+    /// that overlaps a box.
+    fn overlapping(
+        &self,
+        chosen: &[usize],
+        bounds: &NdRectangle,
+        from: usize,
+    ) -> Option<&'a Fragment> {
+        let last = chosen.last().copied().unwrap_or(0);
+        let fragments = self.array.fragments().iter().enumerate();
+        let others = fragments
             .take(last)
             .skip(from)
-        {
-            if chosen.binary_search(&index).is_err()
-                && overlap(
-                    schema,
-                    Some(bounds),
-                    fragment.footer().non_empty_domain.as_ref(),
-                )
-            {
-                return Ok(Some(fragment));
-            }
-        }
-        Ok(None)
+            .filter(|(index, _)| chosen.binary_search(index).is_err());
+        others.map(|(_, fragment)| fragment).find(|fragment| {
+            let domain = fragment.footer().non_empty_domain.as_ref();
+            overlap(self.array.schema(), Some(bounds), domain)
+        })
     }
 
     fn schema_name(&self, index: usize) -> Result<String> {

@@ -183,56 +183,16 @@ fn round(
         purge_deleted_cells: options.purge_deleted_cells && uncovered.is_none(),
         ..options.clone()
     };
-    let whole_round = Merging {
+    let merging = Merging {
         context,
         uri,
         location,
         options,
         whole: &whole,
+        candidates: &candidates,
         operation,
     };
-    let most = match whole_round.replace(&chosen, true)? {
-        Replacing::Step(step) => return Ok(step),
-        Replacing::AtOnce(most) => most,
-    };
-    // The first part takes as few as let all later ones be full: least is written again. Of 100, where
-    // 98 can be merged at once, three become one, and then the 98 that there are.
-    let most = most.max(2);
-    let few = (chosen.fragments.len().saturating_sub(2)) % (most - 1) + 2;
-    let part = candidates.part(&chosen, few)?;
-    // The fragments that are left, once some have become one.
-    let others = chosen
-        .fragments
-        .iter()
-        .filter(|i| !part.fragments.contains(i));
-    let mut left: Vec<String> = others
-        .filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned()))
-        .collect();
-    // What is deleted in a part may still hide cells of the others.
-    let in_one = FragmentOptions {
-        max_fragment_size: None,
-        purge_deleted_cells: false,
-        ..options.clone()
-    };
-    let part_round = Merging {
-        options: &in_one,
-        ..whole_round
-    };
-    match part_round.replace(&part, false)? {
-        Replacing::Step(Step::Done(merged)) => {
-            left.extend(merged.new.iter().cloned());
-            Ok(Step::Part(merged, left))
-        }
-        Replacing::Step(step) => Ok(step),
-        Replacing::AtOnce(_) => Err(Error::Internal("a part in parts".into())),
-    }
-}
-
-/// How putting one fragment in the place of some ended.
-enum Replacing {
-    Step(Step),
-    /// Only so many can be merged at once.
-    AtOnce(usize),
+    merging.replace(&chosen, true)
 }
 
 /// An array whose fragments are consolidated.
@@ -242,13 +202,14 @@ struct Merging<'a> {
     location: &'a Location,
     options: &'a FragmentOptions,
     whole: &'a Array,
+    candidates: &'a Candidates<'a>,
     operation: &'a Operation,
 }
 
 impl Merging<'_> {
-    /// Puts one fragment, or several of a size that was given, in the place of the chosen ones; or
-    /// none, if they may be merged in parts and memory wants that.
-    fn replace(&self, chosen: &Chosen, in_parts: bool) -> Result<Replacing> {
+    /// Puts one fragment, or several of a size that was given, in the place of the chosen ones; or of
+    /// some of them, if they may be merged in parts and memory wants that.
+    fn replace(&self, chosen: &Chosen, in_parts: bool) -> Result<Step> {
         let Self {
             context,
             uri,
@@ -256,6 +217,7 @@ impl Merging<'_> {
             options,
             whole,
             operation,
+            ..
         } = *self;
         let version = whole.schema().version;
         let chosen_fragments = || {
@@ -273,7 +235,7 @@ impl Merging<'_> {
             || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
         let array = open()?;
         if array.fragments().len() != chosen.fragments.len() {
-            return Ok(Replacing::Step(Step::Overtaken));
+            return Ok(Step::Overtaken);
         }
         let first = name.t_start;
         let sparse = !array.schema().is_dense();
@@ -308,13 +270,13 @@ impl Merging<'_> {
             // Files that vanish because another process has replaced and vacuumed their fragments are
             // no fault.
             Err(Error::NotFound { .. }) if open()?.fragments().len() != chosen.fragments.len() => {
-                return Ok(Replacing::Step(Step::Overtaken));
+                return Ok(Step::Overtaken);
             }
             written => written?,
         };
         let written = match written {
             Merge::Written(written) => written,
-            Merge::AtOnce(most) => return Ok(Replacing::AtOnce(most)),
+            Merge::AtOnce(most) => return self.replace_part(chosen, most),
         };
         let merged = Merged {
             old: chosen_fragments().map(|f| f.name().to_owned()).collect(),
@@ -337,7 +299,7 @@ impl Merging<'_> {
                 let gone = FragmentSelection::Named(&merged.old);
                 context.array(uri).delete_fragments(gone)?;
             }
-            return Ok(Replacing::Step(Step::Done(merged)));
+            return Ok(Step::Done(merged));
         }
         let replaced = Replaced {
             whole,
@@ -346,9 +308,35 @@ impl Merging<'_> {
                 .collect(),
             bounds: &chosen.bounds,
         };
-        Ok(Replacing::Step(match replaced.by(written)? {
+        Ok(match replaced.by(written)? {
             true => Step::Done(merged),
             false => Step::Overtaken,
-        }))
+        })
+    }
+
+    /// Puts one fragment in the place of some of the chosen ones, of which at most so many, and at
+    /// least two, can be merged at once.
+    fn replace_part(&self, chosen: &Chosen, most: usize) -> Result<Step> {
+        // The first part takes as few as let all later ones be full: least is written again. Of 100,
+        // where 98 can be merged at once, three become one, and then the 98 that there are.
+        let few = chosen.fragments.len().saturating_sub(2) % (most - 1) + 2;
+        let part = self.candidates.part(chosen, few)?;
+        let options = &FragmentOptions {
+            max_fragment_size: None,
+            // What is deleted in a part may still hide cells of the others.
+            purge_deleted_cells: false,
+            ..self.options.clone()
+        };
+        match (Merging { options, ..*self }).replace(&part, false)? {
+            Step::Done(merged) => {
+                let fragments = chosen.fragments.iter();
+                let others = fragments.filter(|i| part.fragments.binary_search(i).is_err());
+                let others = others.filter_map(|i| Some(self.whole.fragments().get(*i)?.name()));
+                let left = others.map(str::to_owned).chain(merged.new.iter().cloned());
+                let left = left.collect();
+                Ok(Step::Part(merged, left))
+            }
+            step => Ok(step),
+        }
     }
 }

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
 use external_merge::Extracted;
 use overlap::Overlap;
-use plan::{Cluster, PlannedTile, SparsePlan};
+use plan::{Cluster, PlannedTile, SparsePlan, cost_of};
 use query::{FragmentQuery, SparseQuery};
 pub(super) use range_sequence::RangeSequence;
 use std::collections::BTreeSet;
@@ -142,9 +142,8 @@ impl SparseReader {
         let mut deepest = Overlap::default();
         let mut cluster = 0;
         while let Some(next) = self.plan.clusters.get(cluster) {
-            let tiles = self.plan.tiles_of(next).iter();
-            let cost = tiles.map(|tile| tile.cost).fold(0, u64::saturating_add);
-            if next.keyed && cost > room {
+            let cost = cost_of(&self.plan.remaining(next, None));
+            if next.keyed && cost > self.query.budget.total {
                 // It may fall into several.
                 if self.plan.refine(&self.query, cluster).await? {
                     continue;
