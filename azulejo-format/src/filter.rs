@@ -18,6 +18,7 @@ mod dictionary;
 mod double_delta;
 mod encode;
 mod float_scale;
+mod growth;
 mod gzip;
 mod integer;
 mod key;

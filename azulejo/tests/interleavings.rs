@@ -576,31 +576,58 @@ fn on_a_group() {
     check_pairs(&groups());
 }
 
-/// Of two who make a group where none is, one has made it, whatever the other has looked at before.
+/// Two who make something where nothing is.
+fn makers<'a>(maker: &'a Operation, look: fn(&Context) -> Vec<String>) -> Matrix<'a> {
+    Matrix {
+        name: "nothing".to_owned(),
+        base: MemoryStorage::new(),
+        operations: vec![maker],
+        look,
+        claims: false,
+        place: in_memory,
+        every: 1,
+        may_agree: false,
+    }
+}
+
+const MAKE_GROUP: Operation = ("create", |context| context.group(URI).create());
+const MAKE_ARRAY: Operation = ("create", |context| {
+    context.array(URI).create_at(new_array(false), 1)
+});
+
+/// Every schema of an array that was made at some time.
+fn look_at_schemas(context: &Context) -> Vec<String> {
+    let array = context.array(URI).open().unwrap();
+    let schemas = array.schemas().values();
+    schemas.map(|schema| format!("{schema:?}")).collect()
+}
+
+/// Of two who make something where nothing is, one has made it, whatever the other has looked at
+/// before.
+fn check_one_makes_it(matrix: &Matrix<'_>) {
+    let maker = matrix.operations[0];
+    let mut stops = 0;
+    while let Some((outcome, errors)) = interleaved(matrix, [maker, maker], stops) {
+        let other = errors.iter().flatten().collect::<Vec<_>>();
+        let one = matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
+        assert!(one, "{}: {errors:?} at {stops}", matrix.name);
+        let alone = in_order(matrix, &[maker, maker], &[0]);
+        assert_eq!(outcome.seen, alone.seen, "{} at {stops}", matrix.name);
+        stops += 1;
+    }
+    assert!(stops >= 2, "{stops}");
+}
+
 #[test]
-fn one_makes_a_new_group() {
-    let create: Operation = ("create", |context| context.group(URI).create());
+fn one_makes_a_new_object() {
     for claims in [false, true] {
-        let matrix = Matrix {
-            name: "no group".to_owned(),
-            base: MemoryStorage::new(),
-            operations: vec![&create],
-            look: look_at_group,
-            claims,
-            place: in_memory,
-            every: 1,
-            may_agree: false,
-        };
-        let mut stops = 0;
-        while let Some((outcome, errors)) = interleaved(&matrix, [&create, &create], stops) {
-            let other = errors.iter().flatten().collect::<Vec<_>>();
-            let one = matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
-            assert!(one, "{errors:?} at {stops}");
-            let alone = in_order(&matrix, &[&create, &create], &[0]);
-            assert_eq!(outcome.seen, alone.seen, "at {stops}");
-            stops += 1;
+        for (maker, look) in [
+            (&MAKE_GROUP, look_at_group as fn(&Context) -> Vec<String>),
+            (&MAKE_ARRAY, look_at_schemas),
+        ] {
+            let matrix = makers(maker, look);
+            check_one_makes_it(&Matrix { claims, ..matrix });
         }
-        assert!(stops >= 2, "{stops}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Undoing a pipeline: from stored chunks to cells.
 
 use super::compression::Compressor;
+use super::growth::Growth;
 use super::open_chunk::OpenChunk;
 use super::parts::{PartList, decode_each, original_len};
 use super::scratch::{Codecs, sized};
@@ -11,20 +12,6 @@ use crate::error::{DecodeError, Result};
 use crate::filter::checksum::Checksum;
 use crate::tile::{Chunk, TileDecoder};
 use crate::wire::ByteReader;
-
-/// How many times as long as its chunk the data between two filters may be, or their metadata. No
-/// sensible pipeline comes near; a hostile chunk could otherwise ask for 4 GiB.
-const MAX_GROWTH: u64 = 64;
-
-/// Bytes that they may have beyond [`MAX_GROWTH`].
-const MAX_GROWTH_BYTES: u64 = 1 << 20;
-
-/// The most bytes that a chunk of `original_len` may become between two filters.
-pub(super) fn growth_limit(original_len: u64) -> u64 {
-    original_len
-        .saturating_mul(MAX_GROWTH)
-        .saturating_add(MAX_GROWTH_BYTES)
-}
 
 impl Pipeline {
     /// Undoes the filters of one chunk, straight into `out`, which must be [`Chunk::original_len`]
@@ -43,8 +30,8 @@ impl Pipeline {
             let reason = format!("it holds {} bytes, not {}", chunk.original_len, out.len());
             return Err(DecodeError::invalid("chunk", 0, reason));
         }
-        let limit = growth_limit(out.len() as u64);
-        self.undo(ctx, chunk, 0, Goal::Fill(out), limit, scratch)
+        let len = out.len() as u64;
+        self.undo(ctx, chunk, 0, Goal::Fill(out), len, scratch)
             .map(|_| ())
     }
 
@@ -59,7 +46,6 @@ impl Pipeline {
         scratch: &'a mut Scratch,
     ) -> Result<OpenChunk<'a>> {
         let len = chunk.original_len as usize;
-        let limit = growth_limit(len as u64);
         let mut steps = (0..self.step_count(ctx)).map(|i| (i, self.step(ctx, i)));
         let first = steps.find(|(_, step)| *step != FilterStep::Skip);
 
@@ -69,7 +55,7 @@ impl Pipeline {
             && len.is_multiple_of(value_size)
         {
             let (planes, metadata_at) =
-                self.undo(ctx, chunk, i + 1, Goal::Scratch, limit, scratch)?;
+                self.undo(ctx, chunk, i + 1, Goal::Scratch, len as u64, scratch)?;
             let mut m = ByteReader::new(metadata_at.bytes(chunk, &scratch.metadata[0]));
             let planes_len = planes.bytes(chunk, &scratch.data[0]).len();
             if byteshuffle::is_one_part(planes_len, &mut m)? {
@@ -80,7 +66,7 @@ impl Pipeline {
         }
 
         // 2. Otherwise all of them.
-        let (cells, _) = self.undo(ctx, chunk, 0, Goal::Scratch, limit, scratch)?;
+        let (cells, _) = self.undo(ctx, chunk, 0, Goal::Scratch, len as u64, scratch)?;
         let bytes = cells.bytes(chunk, &scratch.data[0]);
         check_len(bytes.len(), len)?;
         Ok(OpenChunk::new(bytes, 1))
@@ -119,8 +105,8 @@ impl Pipeline {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let chunk = only_chunk(stored, Some(data.len() as u64))?;
-        let limit = growth_limit(data.len() as u64 + offsets.len() as u64 * 8);
-        let strings = self.undo_to_strings(ctx, &chunk, limit, scratch)?;
+        let len = data.len() as u64 + offsets.len() as u64 * 8;
+        let strings = self.undo_to_strings(ctx, &chunk, len, scratch)?;
         strings.header.check(data.len(), offsets.len())?;
         strings.decode(data, offsets)
     }
@@ -136,8 +122,8 @@ impl Pipeline {
     ) -> Result<(Vec<u8>, Vec<u64>)> {
         let chunk = only_chunk(stored, None)?;
         let data_len = u64::from(chunk.original_len);
-        let growth = growth_limit(data_len.min(limit).saturating_add(limit));
-        let strings = self.undo_to_strings(ctx, &chunk, growth, scratch)?;
+        let len = data_len.min(limit).saturating_add(limit);
+        let strings = self.undo_to_strings(ctx, &chunk, len, scratch)?;
         let cells = strings.header.cells()?;
         let what = "string tile";
         for asked in [data_len, cells as u64 * 8] {
@@ -157,12 +143,13 @@ impl Pipeline {
         Ok((data, offsets))
     }
 
-    /// Undoes all filters but the first of a chunk of strings with their offsets.
+    /// Undoes all filters but the first of a chunk of strings with their offsets, at most `len` bytes
+    /// together.
     fn undo_to_strings<'a>(
         &'a self,
         ctx: &FilterContext<'_>,
         chunk: &Chunk<'a>,
-        limit: u64,
+        len: u64,
         scratch: &'a mut Scratch,
     ) -> Result<EncodedStrings<'a>> {
         let encoding = self.filters.first().and_then(StringEncoding::of);
@@ -170,22 +157,22 @@ impl Pipeline {
             let reason = "its first filter encodes no strings";
             return Err(DecodeError::invalid("filter pipeline", 0, reason));
         };
-        let (data_at, metadata_at) = self.undo(ctx, chunk, 1, Goal::Scratch, limit, scratch)?;
+        let (data_at, metadata_at) = self.undo(ctx, chunk, 1, Goal::Scratch, len, scratch)?;
         let data = data_at.bytes(chunk, &scratch.data[0]);
         let metadata = metadata_at.bytes(chunk, &scratch.metadata[0]);
         EncodedStrings::read(encoding, data, metadata)
     }
 
-    /// Undoes the filters of a chunk from the last down to that at place `first`. Returns where
-    /// data and metadata lie (in the first of two scratch buffers each, unless they are the stored
-    /// ones).
+    /// Undoes the filters of a chunk, which was `len` bytes before the first filter, from the last
+    /// down to that at place `first`. Returns where data and metadata lie (in the first of two
+    /// scratch buffers each, unless they are the stored ones).
     fn undo(
         &self,
         ctx: &FilterContext<'_>,
         chunk: &Chunk<'_>,
         first: usize,
         goal: Goal<'_>,
-        limit: u64,
+        len: u64,
         scratch: &mut Scratch,
     ) -> Result<(DataAt, MetadataAt)> {
         let places = first..self.step_count(ctx);
@@ -196,7 +183,7 @@ impl Pipeline {
         let mut undoing = Undoing {
             chunk,
             goal,
-            limit,
+            limit: Growth::NONE,
             scratch,
             data: DataAt::Stored,
             metadata: MetadataAt::Stored(0),
@@ -205,6 +192,7 @@ impl Pipeline {
         for i in places.rev() {
             let name = self.filters.get(i).map_or(aes_gcm::NAME, Filter::name);
             undoing.is_last = i == last_to_change;
+            undoing.limit = self.growth(ctx, len, i);
             match self.step(ctx, i) {
                 FilterStep::Skip => {}
                 FilterStep::Check(checksum) => undoing.check(checksum)?,
@@ -311,7 +299,8 @@ impl Goal<'_> {
 struct Undoing<'u> {
     chunk: &'u Chunk<'u>,
     goal: Goal<'u>,
-    limit: u64,
+    /// The most that there was before the filter that is undone.
+    limit: Growth,
     scratch: &'u mut Scratch,
     data: DataAt,
     metadata: MetadataAt,
@@ -347,7 +336,7 @@ impl Undoing<'_> {
         let len = transform.decoded_len(input.len(), &m, self.chunk.original_len)?;
         let place = self
             .goal
-            .place(self.is_last, name, len, self.limit, data_to)?;
+            .place(self.is_last, name, len, self.limit.data, data_to)?;
         transform.decode(input, &mut m, place)?;
         self.metadata = self.metadata.advanced(m.offset());
         self.placed(len);
@@ -376,9 +365,9 @@ impl Undoing<'_> {
         let len = original_len(parts.data());
         let place = self
             .goal
-            .place(self.is_last, name, len, self.limit, data_to)?;
+            .place(self.is_last, name, len, self.limit.data, data_to)?;
         let metadata_len = original_len(parts.metadata());
-        let metadata_len = within("filtered metadata", metadata_len, self.limit)?;
+        let metadata_len = within("filtered metadata", metadata_len, self.limit.metadata)?;
         let metadata_place = sized(metadata_to, metadata_len);
         let mut decode =
             |input: &[u8], out: &mut [u8], entry: &[u8]| decode(codecs, input, out, entry);

@@ -2,7 +2,7 @@
 
 use super::checksum::Checksum;
 use super::chunking::chunk_ends;
-use super::decode::growth_limit;
+use super::growth::Growth;
 use super::scratch::Codecs;
 use super::step::{FilterStep, Transform};
 use super::strings::{self, StringEncoding};
@@ -61,7 +61,7 @@ impl Pipeline {
         let too_long = |_| DecodeError::invalid("chunk", 0, "longer than 4 GiB");
         let original_len = u32::try_from(chunk.len()).map_err(too_long)?;
         let offsets_len = offsets.map_or(0, |offsets| offsets.len() as u64 * 8);
-        let limit = growth_limit(chunk.len() as u64 + offsets_len);
+        let len = chunk.len() as u64 + offsets_len;
         let mut filtering = Filtering::new(chunk, scratch);
 
         for i in 0..self.step_count(ctx) {
@@ -98,7 +98,7 @@ impl Pipeline {
                     })?;
                 }
             }
-            filtering.filtered(limit)?;
+            filtering.filtered(self.growth(ctx, len, i + 1))?;
         }
 
         let (metadata, filtered) = filtering.finish();
@@ -248,9 +248,10 @@ impl<'f> Filtering<'f> {
     }
 
     /// What a filter made is what the next one takes.
-    fn filtered(&mut self, limit: u64) -> Result<()> {
+    fn filtered(&mut self, limit: Growth) -> Result<()> {
         // What could not be read again must not be written.
-        for len in [self.data[1].len(), self.metadata[1].len()] {
+        for (made, limit) in [(&self.data, limit.data), (&self.metadata, limit.metadata)] {
+            let len = made[1].len();
             if len as u64 > limit {
                 return Err(DecodeError::LimitExceeded {
                     what: "filtered chunk",

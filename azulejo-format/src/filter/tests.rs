@@ -322,6 +322,51 @@ fn a_chunk_that_promises_gigabytes_gets_none() {
 }
 
 #[test]
+fn a_chunk_is_given_no_more_memory_than_its_filters_can_have_made() {
+    // What cannot be compressed, through filters that make it longer.
+    let cells: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7) as u8).collect();
+    let ctx = context(v22(), Datatype::UInt16, CellValNum::ONE);
+    let window = |max_window| Filter::BitWidthReduction { max_window };
+    let (rle, lz4) = (Filter::Rle { level: 0 }, Filter::Lz4 { level: 1 });
+    for filters in [
+        vec![rle.clone(), lz4.clone()],
+        vec![rle.clone(), rle.clone(), rle.clone(), lz4.clone()],
+        vec![window(2), lz4.clone()],
+        vec![rle.clone(), window(256), lz4.clone()],
+        vec![lz4.clone(), lz4.clone(), Filter::Bzip2 { level: 1 }],
+    ] {
+        let pipeline = Pipeline {
+            max_chunk_size: cells.len() as u32,
+            ..pipeline(filters.clone())
+        };
+        let mut stored = Vec::new();
+        pipeline
+            .encode_tile(&ctx, &cells, None, &mut stored, &mut Scratch::new())
+            .unwrap();
+        let mut read = vec![0; cells.len()];
+        pipeline
+            .decode_tile(&ctx, &stored, &mut read, &mut Scratch::new())
+            .unwrap();
+        assert!(read == cells, "{filters:?}");
+        // Who says that there were more bytes in between than there can be is not believed. The list
+        // of parts begins behind the number of chunks and three lengths.
+        let mut wrong = stored;
+        let most = pipeline.growth(&ctx, cells.len() as u64, filters.len() - 1);
+        assert!(most.data < 30 * cells.len() as u64, "{filters:?}: {most:?}");
+        let claimed = most.data as u32 + 1;
+        let metadata_parts = u32::from_le_bytes(*wrong[20..].first_chunk().unwrap());
+        let at = 28 + 8 * metadata_parts as usize;
+        wrong[at..at + 4].copy_from_slice(&claimed.to_le_bytes());
+        let refused = pipeline.decode_tile(&ctx, &wrong, &mut read, &mut Scratch::new());
+        let asked = u64::from(claimed);
+        assert!(
+            matches!(refused, Err(DecodeError::LimitExceeded { asked: a, .. }) if a == asked),
+            "{filters:?}: {refused:?}"
+        );
+    }
+}
+
+#[test]
 fn chunks_decode_alone_and_in_any_order() {
     let pipeline = pipeline([Filter::Byteshuffle, Filter::Zstd { level: 1 }]);
     let ctx = context(v22(), Datatype::UInt16, CellValNum::Fixed(3));

@@ -69,13 +69,17 @@ impl ArrayHandle {
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
         finish_deletion(&location)?;
-        // Two who both see that nothing is there would both make an array, with two schemas.
-        let _lock = ArrayLock::wait_to_make(&location)?;
-        if is_taken(&location)? {
-            return Err(Error::AlreadyExists {
+        let refuse_if_taken = || match is_taken(&location)? {
+            true => Err(Error::AlreadyExists {
                 uri: uri.to_string(),
-            });
-        }
+            }),
+            false => Ok(()),
+        };
+        // Nothing is locked in what others have made.
+        refuse_if_taken()?;
+        // Two who both see that nothing is there would both make an array, with two schemas.
+        let lock = ArrayLock::wait_to_make(&location)?;
+        refuse_if_taken()?;
         let label_arrays: Vec<(Location, &ArraySchema)> = array
             .labels()
             .map(|(label, schema)| {
@@ -98,6 +102,7 @@ impl ArrayHandle {
             for (label, schema) in &label_arrays {
                 put_schema(context, label, schema, &name)?;
             }
+            lock.confirm(&location)?;
             put_schema(context, &location, &array.schema, &name)
         };
         write().inspect_err(|_| {

@@ -49,6 +49,22 @@ impl ArrayLock {
     /// # Errors
     /// Those of the storage.
     pub fn wait(location: &Location) -> Result<Self> {
+        Self::taken(location, false)
+    }
+
+    /// Waits until nobody else makes an array at a location where there is none. The folder is made,
+    /// if there are folders: it is what is locked, or holds the claim, which stays there.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn wait_to_make(location: &Location) -> Result<Self> {
+        if location.storage.locking().is_some() {
+            location.storage.make_folder(&location.path)?;
+        }
+        Self::taken(location, true)
+    }
+
+    fn taken(location: &Location, to_make: bool) -> Result<Self> {
         let locking = location.storage.locking();
         if let Some(lock) = locking.and_then(|locking| locking.lock(&location.path)) {
             let lock = Lock::Folder { _lock: lock };
@@ -61,7 +77,9 @@ impl ArrayLock {
         };
         let turn = Turn::wait(format!("{of_storage} {}", location.path));
         // A claim would make the folder.
-        let is_missing = locking.is_some() && location.storage.list(&location.path)?.is_empty();
+        let has_folders = locking.is_some();
+        let is_missing =
+            !to_make && has_folders && location.storage.list(&location.path)?.is_empty();
         let claim = match is_missing {
             true => None,
             false => Claim::wait(location, Lease::USUAL)?,
@@ -72,29 +90,6 @@ impl ArrayLock {
             Some(name) => Self { lock }.carry_out(location, &name),
             None => Ok(Self { lock }),
         }
-    }
-
-    /// Waits until nobody else makes an array at a location where there is none. The folder is made,
-    /// if there are folders: it is what is locked. Where there are no locks of folders others are the
-    /// threads of this process alone, as the claim of an array stays in it.
-    ///
-    /// # Errors
-    /// Those of the storage.
-    pub fn wait_to_make(location: &Location) -> Result<Self> {
-        let Location { storage, path } = location;
-        if let Some(locking) = storage.locking() {
-            storage.make_folder(path)?;
-            if let Some(lock) = locking.lock(path) {
-                let lock = Lock::Folder { _lock: lock };
-                return Ok(Self { lock });
-            }
-        }
-        let turn = Turn::wait(format!("make {path}"));
-        let lock = Lock::Claim {
-            claim: None,
-            _turn: turn,
-        };
-        Ok(Self { lock })
     }
 
     /// Whether it is a claim: its owner may be taken for dead and overtaken, though alive.

@@ -2,7 +2,8 @@
 
 use crate::schedules::play_all;
 use crate::{
-    Before, Ground, KINDS, Matrix, arrays, check_pairs, copy_to, every, groups, with_claims,
+    Before, Ground, KINDS, MAKE_ARRAY, Matrix, arrays, check_one_makes_it, check_pairs, copy_to,
+    every, groups, look_at_schemas, makers, with_claims,
 };
 use azulejo::storage::{MemoryStorage, ObjectStorage, Storage};
 use std::sync::Arc;
@@ -34,6 +35,11 @@ fn pairs_on_a_group() {
     let mut matrix = in_a_bucket(groups());
     matrix.every = every(9);
     check_pairs(&matrix);
+}
+
+#[test]
+fn one_makes_a_new_array() {
+    check_one_makes_it(&in_a_bucket(makers(&MAKE_ARRAY, look_at_schemas)));
 }
 
 #[test]
