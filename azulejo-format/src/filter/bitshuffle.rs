@@ -112,8 +112,13 @@ mod tests {
 
     #[test]
     fn bits_of_any_number_of_values_come_back() {
+        // Miri takes a thousand times as long.
+        let groups = || match cfg!(miri) {
+            true => (1..6).chain([31, 32, 33]),
+            false => (1..40).chain([127, 128, 129]),
+        };
         for value_size in [1, 2, 4, 8] {
-            for groups in (1..40).chain([127, 128, 129]) {
+            for groups in groups() {
                 let count = groups * 8;
                 if count * value_size > BLOCK {
                     continue;
