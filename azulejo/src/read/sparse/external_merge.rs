@@ -37,14 +37,18 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
     let mut slots = slots_of(query, portion)?;
 
     // 1. Of some tiles after others the cells that come next; fewer, where these are too many.
+    let budget = &query.budget;
+    let largest = slots.iter().map(|slot| slot.tile.cost).max();
+    let under_way = (budget.total - budget.extracted).max(largest.unwrap_or(0));
+    let most = (budget.total.saturating_sub(under_way)).max(budget.tiles);
     let mut bytes = 0u64;
-    for group in groups(&slots, query.budget.tiles) {
+    for group in groups(&slots, under_way) {
         let end = group.end;
         let members = slots.get_mut(group).unwrap_or_default();
         examine(query, members).await?;
         let set = keys_of(query, members, from, to.as_ref(), true)?;
         bytes += compact(query, members, set);
-        while bytes > query.budget.tiles {
+        while bytes > most {
             let members = slots.get_mut(..end).unwrap_or_default();
             let Some(bound) = middle(query, members, from, to.as_ref())? else {
                 return Ok(Extracted::TooMany(bytes));
@@ -67,7 +71,7 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
     let cell_num = cells_of(&slabs)?;
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, bound) in query.fields.iter().enumerate() {
-        let tiles = column_tiles(query, &slots, i).await?;
+        let tiles = column_tiles(query, &slots, i, under_way).await?;
         let context = query.array.context();
         let kind = &bound.column_type;
         columns.push(gather_slabs(context, &slabs, &tiles, kind, &bound.fill)?);
@@ -162,16 +166,18 @@ fn compact(query: &SparseQuery, members: &mut [BatchTile<'_>], keys: KeySet) -> 
     bytes.sum()
 }
 
-/// The tiles of one column, cut down to the cells that the slots hold.
+/// The tiles of one column, cut down to the cells that the slots hold; tiles of so many bytes are
+/// read at a time.
 async fn column_tiles(
     query: &SparseQuery,
     slots: &[BatchTile<'_>],
     column: usize,
+    under_way: u64,
 ) -> Result<Vec<Option<Arc<Tile>>>> {
     let used: Vec<Used> = slots.iter().map(|slot| Used::of(&slot.selected)).collect();
     let spans = vec![Cells::All; slots.len()];
     let mut tiles = Vec::with_capacity(slots.len());
-    for group in groups(slots, query.budget.group) {
+    for group in groups(slots, under_way) {
         let some = (
             slots.get(group.clone()),
             used.get(group.clone()),
