@@ -75,8 +75,17 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
         let path = wheel.display().to_string();
         pip(&python, &[dry.as_slice(), &[path.as_str()]].concat()).is_ok()
     };
-    let Some(wheel) = made.iter().find(fits) else {
-        println!("none of them is for this machine: they are not run");
+    let (here, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) = made.iter().partition(fits);
+    let told = |wheels: &[&PathBuf]| {
+        for wheel in wheels {
+            let name = wheel.file_name().unwrap_or_default().display();
+            println!(
+                "{name}: NOT RUN, as it is for another machine or C library than this one; what can be seen without running it is above"
+            );
+        }
+    };
+    let Some(wheel) = here.first() else {
+        told(&elsewhere);
         return Ok(());
     };
     test(root, &python, wheel)?;
@@ -88,7 +97,10 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
         pytest(root, &bare, &folder)
             .arg(root.join("azulejo-python/tests/test_formats.py"))
             .arg(root.join("azulejo-python/tests/test_without_pyarrow.py")),
-    )
+    )?;
+    println!("{}: tested here", wheel.display());
+    told(&elsewhere);
+    Ok(())
 }
 
 /// Installs a wheel and runs the package's tests on it.
