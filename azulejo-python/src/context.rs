@@ -435,14 +435,14 @@ impl Context {
 
     /// Waits until nobody else changes what an array consists of, and keeps them from it.
     fn hold(&self, py: Python<'_>, uri: &str) -> PyResult<Hold> {
-        // Others may take long: signals are looked at meanwhile.
-        self.run(py, |context| context.array(uri).hold())
-            .map(Hold::new)
+        let array = self.context.array(uri);
+        work::run_alone(py, move || array.hold()).map(Hold::new)
     }
 
     /// Removes fragments that were written `uncommitted` and are not to count.
     fn discard_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
-        self.run(py, |context| context.array(uri).discard_fragments(&names))
+        let array = self.context.array(uri);
+        work::run_alone(py, move || array.discard_fragments(&names))
     }
 
     /// Writes columns of memory that Python has. Returns the fragments' names.

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -225,3 +227,29 @@ def test_dask_arrays(tmp_path):
 
     in_threads(task)
     check(array.reopen()[...], first=2)
+
+
+HELD = """
+import signal, sys, threading, time
+import numpy as np
+import azulejo_db as az
+
+array = az.open(sys.argv[1], "w")
+hold = array._ctx.core.hold(array.uri)
+threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    array.append(np.ones((1, 5), "i4"))
+except KeyboardInterrupt:
+    assert time.monotonic() - began < 5
+else:
+    raise SystemExit("it did not wait")
+hold.release()
+array.reopen().append(np.full((1, 5), 2, "i4"))
+assert az.open(array.uri)[...].tolist() == [[0] * 5, [2] * 5]
+"""
+
+
+def test_ctrl_c_ends_waiting_for_others(tmp_path):
+    uri = az.write(tmp_path / "a", np.zeros((1, 5), "i4")).uri
+    subprocess.run([sys.executable, "-c", HELD, uri], check=True, timeout=120)

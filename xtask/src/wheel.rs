@@ -5,6 +5,7 @@ mod platforms;
 
 use crate::Outcome;
 use crate::cargo::{forget_package, program};
+use platforms::Made;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,22 +71,26 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
     pip(&python, &MORE_PACKAGES)?;
     let folder = emptied(root)?;
     let made = platforms::build_all(root, &python, &folder, only)?;
-    let fits = |wheel: &&PathBuf| {
+    let fits = |made: &&Made| {
         let dry = ["--dry-run", "--no-deps", "--force-reinstall"];
-        let path = wheel.display().to_string();
+        let path = made.wheel.display().to_string();
         pip(&python, &[dry.as_slice(), &[path.as_str()]].concat()).is_ok()
     };
-    let (here, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) = made.iter().partition(fits);
-    let told = |wheels: &[&PathBuf]| {
-        for wheel in wheels {
+    let (here, elsewhere): (Vec<&Made>, Vec<&Made>) = made.iter().partition(fits);
+    let told = || {
+        for Made { wheel, ran } in &elsewhere {
             let name = wheel.file_name().unwrap_or_default().display();
+            let how = match ran {
+                true => "its tests were NOT RUN, only its library, without Python",
+                false => "NOT RUN, only looked at",
+            };
             println!(
-                "{name}: NOT RUN, as it is for another machine or C library than this one; what can be seen without running it is above"
+                "{name}: {how} (see above): it is for another machine or C library than those of this Python"
             );
         }
     };
-    let Some(wheel) = here.first() else {
-        told(&elsewhere);
+    let Some(Made { wheel, .. }) = here.first() else {
+        told();
         return Ok(());
     };
     test(root, &python, wheel)?;
@@ -99,7 +104,7 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
             .arg(root.join("azulejo-python/tests/test_without_pyarrow.py")),
     )?;
     println!("{}: tested here", wheel.display());
-    told(&elsewhere);
+    told();
     Ok(())
 }
 

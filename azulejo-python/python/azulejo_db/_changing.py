@@ -177,6 +177,10 @@ class Changing:
                     self._forget()
                     return names
                 seen = now
+        except KeyboardInterrupt:
+            # To discard them would wait for others once more.
+            unseen = []
+            raise
         finally:
             if hold is not None:
                 hold.release()

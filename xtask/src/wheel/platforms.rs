@@ -61,6 +61,13 @@ const UNWINDER: [&str; 17] = [
     "_Unwind_SetIP",
 ];
 
+/// A wheel that was built and looked at.
+pub struct Made {
+    pub wheel: PathBuf,
+    /// Whether its library has run, though without Python.
+    pub ran: bool,
+}
+
 /// Builds the wheels of all platforms whose Rust is here, or of the one that is named, into a folder;
 /// says of the others why they are passed over.
 pub fn build_all(
@@ -68,7 +75,7 @@ pub fn build_all(
     python: &Path,
     folder: &Path,
     only: Option<&str>,
-) -> Result<Vec<PathBuf>, String> {
+) -> Result<Vec<Made>, String> {
     pip(python, &TOOLS)?;
     let wanted: Vec<&Platform> = PLATFORMS
         .iter()
@@ -90,7 +97,8 @@ pub fn build_all(
         if size > MOST {
             return Err(format!("the wheel has more than {MOST} bytes"));
         }
-        wheels.push(wheel);
+        let ran = run_without_python(root, python, &wheel, platform)?;
+        wheels.push(Made { wheel, ran });
     }
     Ok(wheels)
 }
@@ -214,6 +222,29 @@ fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Result<&'static st
         true => Ok("auditwheel takes it for what its name says"),
         false => Err(format!("{}: auditwheel finds {tag}", platform.tag)),
     }
+}
+
+/// Loads a wheel's library and has it write and read an array, where musl's loader for this machine is
+/// here and, as mostly, no Python that uses it. Whether it did.
+fn run_without_python(
+    root: &Path,
+    python: &Path,
+    wheel: &Path,
+    platform: &Platform,
+) -> Result<bool, String> {
+    let arch = arch(platform);
+    let loader = PathBuf::from(format!("/lib/ld-musl-{arch}.so.1"));
+    if !platform.tag.starts_with("musllinux") || arch != std::env::consts::ARCH || !loader.exists()
+    {
+        return Ok(false);
+    }
+    tell(
+        Command::new(python)
+            .arg(root.join("xtask/python/wheel_host.py"))
+            .arg(wheel)
+            .arg(arch),
+    )?;
+    Ok(true)
 }
 
 /// Whether a wheel that needs what a tag of glibc says runs wherever its name says.
