@@ -27,7 +27,7 @@ def main(wheel, arch):
         (folder / "python.c").write_text("".join(f"void *{name}[64];\n" for name in sorted(wanted)))
         program = folder / "host"
         subprocess.run(
-            [sys.executable, "-m", "ziglang", "cc", "-w", "-dynamic", "-rdynamic", "-target", f"{arch}-linux-musl",
+            [sys.executable, "-m", "ziglang", "cc", "-O2", "-w", "-dynamic", "-rdynamic", "-target", f"{arch}-linux-musl",
              "-o", program, here / "wheel_host.c", folder / "python.c"],
             check=True,
         )
