@@ -4,7 +4,7 @@ from typing import Any, final
 from typing_extensions import Buffer as _Buffer
 
 __all__ = [
-    "Array", "Batches", "Buffer", "Context", "Reader", "__version__", "arrow_fields", "knows_setting", "next_timestamp", "setting_names",
+    "Array", "Batches", "Buffer", "Context", "Hold", "Reader", "__version__", "arrow_fields", "knows_setting", "next_timestamp", "setting_names",
 ]
 
 __version__: str
