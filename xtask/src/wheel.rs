@@ -72,9 +72,17 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
     let folder = emptied(root)?;
     let made = platforms::build_all(root, &python, &folder, only)?;
     let fits = |made: &&Made| {
-        let dry = ["--dry-run", "--no-deps", "--force-reinstall"];
-        let path = made.wheel.display().to_string();
-        pip(&python, &[dry.as_slice(), &[path.as_str()]].concat()).is_ok()
+        // Asked of pip, whose errors are no errors here.
+        let dry = [
+            "-m",
+            "pip",
+            "install",
+            "--dry-run",
+            "--no-deps",
+            "--force-reinstall",
+        ];
+        let said = Command::new(&python).args(dry).arg(&made.wheel).output();
+        said.is_ok_and(|said| said.status.success())
     };
     let (here, elsewhere): (Vec<&Made>, Vec<&Made>) = made.iter().partition(fits);
     let told = || {
