@@ -812,3 +812,35 @@ fn standard_input_is_a_file_too() {
     let output = import.write_stdin("k\nx\n\"\n").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("standard input, line 3"));
 }
+
+#[test]
+fn programs_that_append_at_the_same_time_lose_no_row() {
+    const PROGRAMS: usize = 4;
+    const TIMES: usize = 4;
+    let place = Place::new();
+    place.write("first.csv", "v\n-1\n-1\n");
+    place.run("import first.csv rows");
+    std::thread::scope(|scope| {
+        for program in 0..PROGRAMS {
+            let place = &place;
+            scope.spawn(move || {
+                for time in 0..TIMES {
+                    let (name, value) = (format!("{program}.csv"), program * 100 + time);
+                    place.write(&name, format!("v\n{value}\n{value}\n{value}\n"));
+                    place.run(&format!("import {name} rows --append"));
+                }
+            });
+        }
+    });
+    let found = place.run("cat rows --format csv");
+    let cells: Vec<&str> = found.lines().skip(3).collect();
+    let boxes: Vec<&[&str]> = cells.chunks(3).collect();
+    assert!(boxes.iter().all(|cells| cells[0] == cells[2]), "{found}");
+    let mut firsts: Vec<usize> = boxes
+        .iter()
+        .map(|cells| cells[0].parse().unwrap())
+        .collect();
+    firsts.sort_unstable();
+    let wanted = (0..PROGRAMS).flat_map(|program| (0..TIMES).map(move |time| program * 100 + time));
+    assert_eq!(firsts, wanted.collect::<Vec<_>>(), "{found}");
+}

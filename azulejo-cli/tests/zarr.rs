@@ -286,3 +286,23 @@ fn stores_are_appended_along_a_dimension() {
     );
     bench.line("check one --deep");
 }
+
+#[test]
+fn stores_that_are_appended_at_the_same_time_come_one_behind_the_other() {
+    let bench = stores();
+    bench.line("import ds3.zarr ds3");
+    let before = numbers(&bench, "ds3/t2m", "").len();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2 {
+                    bench.line("import ds3.zarr ds3 --append --append-dim time");
+                }
+            });
+        }
+    });
+    let times = [0.0, 1.0, 2.0, 3.0].repeat(9);
+    assert_eq!(numbers(&bench, "ds3/time", ""), times);
+    assert_eq!(numbers(&bench, "ds3/t2m", "").len(), before * 9);
+    bench.line("check ds3/t2m --deep");
+}

@@ -5,6 +5,7 @@ use crate::batches;
 use crate::buffer::slice;
 use crate::error::raised;
 use crate::head::Head;
+use crate::hold::Hold;
 use crate::work;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use azulejo::array::PinnedSnapshot;
@@ -131,7 +132,7 @@ fn json(text: &str) -> Result<Json, Error> {
     serde_json::from_str(text).map_err(|e| Error::InvalidArgument(format!("JSON: {e}")))
 }
 
-fn rectangle(ranges: Vec<Bounds>) -> NdRectangle {
+pub fn rectangle(ranges: Vec<Bounds>) -> NdRectangle {
     let ranges = ranges
         .into_iter()
         .map(|(start, end)| Range::new(start, end));
@@ -432,9 +433,16 @@ impl Context {
         })
     }
 
+    /// Waits until nobody else changes what an array consists of, and keeps them from it.
+    fn hold(&self, py: Python<'_>, uri: &str) -> PyResult<Hold> {
+        let array = self.context.array(uri);
+        work::run_alone(py, move || array.hold()).map(Hold::new)
+    }
+
     /// Removes fragments that were written `uncommitted` and are not to count.
     fn discard_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
-        self.run(py, |context| context.array(uri).discard_fragments(&names))
+        let array = self.context.array(uri);
+        work::run_alone(py, move || array.discard_fragments(&names))
     }
 
     /// Writes columns of memory that Python has. Returns the fragments' names.

@@ -15,6 +15,7 @@ mod datafusion;
 mod error;
 mod fields;
 mod head;
+mod hold;
 mod reader;
 mod views;
 mod work;
@@ -36,6 +37,7 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<context::Context>()?;
     module.add_class::<array::Array>()?;
+    module.add_class::<hold::Hold>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<buffer::Buffer>()?;

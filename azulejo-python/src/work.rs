@@ -80,6 +80,36 @@ pub fn each<A: Sync, T: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
+/// Runs work without the GIL that may wait for others for ever. A signal whose handler raises (Ctrl-C)
+/// leaves it to itself: what it comes to then is dropped.
+pub fn run_alone<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let (done, mut waiting) = channel();
+    std::thread::spawn(move || {
+        // Nobody may wait any more.
+        let _ = done.send(work());
+    });
+    loop {
+        let told;
+        (waiting, told) = py.detach(move || {
+            let told = waiting.recv_timeout(SIGNALS);
+            (waiting, told)
+        });
+        match told {
+            Ok(result) => return result.map_err(|error| raised(py, &error)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(raised(
+                    py,
+                    &Error::Internal("the engine's work ended early".into()),
+                ));
+            }
+        }
+    }
+}
+
 /// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what `cancel` stands
 /// for, and its exception is the result.
 pub fn run<T: Send>(

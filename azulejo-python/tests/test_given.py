@@ -310,3 +310,14 @@ def test_periods_and_intervals_do_not_become_numbers(tmp_path):
             with pytest.raises(TypeError, match="'p': no attribute holds values of pandas' type"):
                 az.write(tmp_path / "a", frame)
             assert not (tmp_path / "a").exists()
+
+
+def test_attributes_without_a_name_are_seen(tmp_path):
+    one = az.write(tmp_path / "one", np.zeros((2, 3), "i4"))
+    assert one.schema.attr_names == [""]
+    shown = "'' (no name)"
+    assert f"{{{shown}: int32}}" in repr(one) and f"attr {shown}: INT32" in repr(one.schema)
+    assert "(no name)" in one._repr_html_() and shown in repr(one.query())
+    for wrong in (lambda: one.query("b > 3").to_numpy(), lambda: one.query(fields=["b"]).to_numpy()):
+        with pytest.raises(az.SchemaError, match=r'the array has .*"" \(no name\)'):
+            wrong()

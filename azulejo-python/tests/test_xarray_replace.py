@@ -238,3 +238,36 @@ def test_trees_are_replaced_whole(tmp_path):
     leaf(6).azulejo.to(place, group="p/new")
     assert set(xr.open_datatree(place, engine="azulejo").groups) == {"/", "/p", "/p/new", "/q", "/q/deep"}
     xr.testing.assert_identical(found(place), dataset(2))
+
+
+@pytest.mark.parametrize("mode", ["a", "w"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_deleted_variable_is_written_again(tmp_path, mode, replaced):
+    place = tmp_path / "d"
+    for number in (1, 2) if replaced else (2,):
+        dataset(number).azulejo.to(place, mode="w")
+    shutil.rmtree(az.open(place).location("b").removeprefix("file://"))
+    with pytest.raises(az.NotFoundError, match="'b'.*mode='a'.*remove"):
+        found(place)
+    with pytest.raises(az.NotFoundError, match="'b'"):
+        # It is not what this writes.
+        dataset(5)[["a"]].azulejo.to(place, mode="a")
+    with pytest.raises(az.NotFoundError, match="'b'"):
+        # What is left of it would be its end alone.
+        dataset(5).azulejo.to(place, append_dim="y")
+    dataset(3).azulejo.to(place, mode=mode)
+    xr.testing.assert_identical(found(place), dataset(3))
+    assert len(az.open(place)) == 3
+    dataset(4).azulejo.to(place, append_dim="y")
+    assert found(place).sizes["y"] == 12
+    dataset(6).azulejo.to(place, mode="w")
+    xr.testing.assert_identical(found(place), dataset(6))
+    assert len(folders(place)) == 3
+
+
+def test_a_deleted_variable_is_done_without(tmp_path):
+    place = tmp_path / "d"
+    dataset(1).azulejo.to(place)
+    shutil.rmtree(place / "b")
+    az.Group(place, "w").remove("b")
+    xr.testing.assert_identical(found(place), dataset(1)[["a"]])

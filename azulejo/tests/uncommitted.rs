@@ -108,3 +108,100 @@ fn what_is_missing_or_counts_already_is_refused() {
     assert_eq!(cells(&context), [1; 10]);
     array.commit_fragments(&[]).unwrap();
 }
+
+/// Adds cells behind the end, however many others do; how often another one was faster.
+fn append(context: &Context, uri: &str, values: &[i32]) -> usize {
+    let array = context.array(uri);
+    let end = || {
+        let open = array.open().unwrap();
+        let current = open.current_domain().unwrap();
+        let end: [u8; 8] = current.ranges[0].end.as_slice().try_into().unwrap();
+        i64::from_le_bytes(end)
+    };
+    let mut lost = 0;
+    loop {
+        let seen = end();
+        let last = seen + values.len() as i64;
+        let options = WriteOptions::new().uncommitted();
+        let mut writer = array
+            .writer(options.subarray(span(seen + 1, last)))
+            .unwrap();
+        let cells = ColumnBuffers::of_values("a", values.to_vec());
+        writer.write(&ColumnSet::of([cells]).unwrap()).unwrap();
+        let names = writer.finish().unwrap();
+        let hold = array.hold().unwrap();
+        if end() == seen {
+            hold.commit_fragments(&names).unwrap();
+            let evolution = SchemaEvolution {
+                expand_current_domain: Some(span(0, last)),
+                ..SchemaEvolution::default()
+            };
+            hold.evolve(&evolution, None).unwrap();
+            return lost;
+        }
+        drop(hold);
+        array.discard_fragments(&names).unwrap();
+        lost += 1;
+    }
+}
+
+#[test]
+fn of_those_who_append_at_once_none_loses_a_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = folder.path().join("row").to_str().unwrap().to_owned();
+    for uri in ["mem://row", &local] {
+        let context = context();
+        context.array(uri).create(row()).unwrap();
+        let lost: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|thread| {
+                    let context = context.clone();
+                    scope.spawn(move || -> usize {
+                        let of = |i| append(&context, uri, &[thread * 100 + i; 3]);
+                        (0..12).map(of).sum()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).sum()
+        });
+        let array = context.array(uri).open().unwrap();
+        let read = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+        let cells = read.column("a").unwrap().values::<i32>().unwrap().to_vec();
+        let (old, new) = cells.split_at(10);
+        assert_eq!(old, [i32::MIN; 10], "{uri}");
+        let mut boxes: Vec<&[i32]> = new.chunks(3).collect();
+        boxes.sort_unstable();
+        let wanted: Vec<[i32; 3]> = (0..4)
+            .flat_map(|thread| (0..12).map(move |i| [thread * 100 + i; 3]))
+            .collect();
+        assert_eq!(boxes, wanted, "{uri}: {lost} races were lost");
+        let report = context.array(uri).check(CheckOptions::default()).unwrap();
+        assert_eq!(report.findings, [], "{report:?}");
+    }
+}
+
+#[test]
+fn nobody_changes_what_is_held() {
+    let context = context();
+    let array = context.array(URI);
+    array.create(row()).unwrap();
+    let hold = array.hold().unwrap();
+    let grown = |last| SchemaEvolution {
+        expand_current_domain: Some(span(0, last)),
+        ..SchemaEvolution::default()
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| context.array(URI).evolve(&grown(29), None));
+        // It waits, however long this takes, and nothing but it does.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!other.is_finished());
+        write(&context, 0, vec![1; 10]).unwrap();
+        hold.evolve(&grown(19), None).unwrap();
+        assert_eq!(cells(&context).len(), 20);
+        drop(hold);
+        other.join().unwrap().unwrap();
+    });
+    assert_eq!(cells(&context).len(), 30);
+    let error = context.array("mem://nothing").hold().unwrap_err();
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+}

@@ -5,6 +5,7 @@ mod platforms;
 
 use crate::Outcome;
 use crate::cargo::{forget_package, program};
+use platforms::Made;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,13 +71,34 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
     pip(&python, &MORE_PACKAGES)?;
     let folder = emptied(root)?;
     let made = platforms::build_all(root, &python, &folder, only)?;
-    let fits = |wheel: &&PathBuf| {
-        let dry = ["--dry-run", "--no-deps", "--force-reinstall"];
-        let path = wheel.display().to_string();
-        pip(&python, &[dry.as_slice(), &[path.as_str()]].concat()).is_ok()
+    let fits = |made: &&Made| {
+        // Asked of pip, whose errors are no errors here.
+        let dry = [
+            "-m",
+            "pip",
+            "install",
+            "--dry-run",
+            "--no-deps",
+            "--force-reinstall",
+        ];
+        let said = Command::new(&python).args(dry).arg(&made.wheel).output();
+        said.is_ok_and(|said| said.status.success())
     };
-    let Some(wheel) = made.iter().find(fits) else {
-        println!("none of them is for this machine: they are not run");
+    let (here, elsewhere): (Vec<&Made>, Vec<&Made>) = made.iter().partition(fits);
+    let told = || {
+        for Made { wheel, ran } in &elsewhere {
+            let name = wheel.file_name().unwrap_or_default().display();
+            let how = match ran {
+                true => "its tests were NOT RUN, only its library, without Python",
+                false => "NOT RUN, only looked at",
+            };
+            println!(
+                "{name}: {how} (see above): it is for another machine or C library than those of this Python"
+            );
+        }
+    };
+    let Some(Made { wheel, .. }) = here.first() else {
+        told();
         return Ok(());
     };
     test(root, &python, wheel)?;
@@ -88,7 +110,10 @@ pub fn run(root: &Path, only: Option<&str>) -> Outcome {
         pytest(root, &bare, &folder)
             .arg(root.join("azulejo-python/tests/test_formats.py"))
             .arg(root.join("azulejo-python/tests/test_without_pyarrow.py")),
-    )
+    )?;
+    println!("{}: tested here", wheel.display());
+    told();
+    Ok(())
 }
 
 /// Installs a wheel and runs the package's tests on it.

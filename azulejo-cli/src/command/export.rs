@@ -18,6 +18,7 @@ use crate::selection::{Coordinates, Selection, select};
 use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
+use azulejo::format::schema::shown_name;
 use azulejo::{Array, ColumnSet};
 use place::Place;
 use serde_json::json;
@@ -300,7 +301,7 @@ fn one_dense_attribute(
             schema
                 .attributes
                 .iter()
-                .map(|a| a.name.as_str())
+                .map(|a| shown_name(&a.name))
                 .collect::<Vec<_>>()
                 .join(", ")
         )));

@@ -262,6 +262,14 @@ fn append(
         )?,
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
+    let handle = session.context.array(&args.uri);
+    // Rows go behind the end, and over nothing: until they are there, where it is must not change.
+    let hold = (schema.is_dense() && !args.dry_run).then(|| handle.hold());
+    let hold = hold.transpose()?;
+    let array = match &hold {
+        Some(_) => handle.open()?,
+        None => array,
+    };
     let place = Place::new(&array, &args.place)?;
     let size = input.size;
     let planned = existing::as_new(&array)?;
@@ -280,11 +288,11 @@ fn append(
     }
     let before: HashSet<String> = fragment_names(&array);
     if evolution != SchemaEvolution::default() {
-        session
-            .context
-            .array(&args.uri)
-            .evolve(&evolution, args.at)?;
-        let array = session.context.array(&args.uri).open()?;
+        match &hold {
+            Some(hold) => hold.evolve(&evolution, args.at)?,
+            None => handle.evolve(&evolution, args.at)?,
+        }
+        let array = handle.open()?;
         plan = existing::plan(
             session,
             source,
@@ -296,6 +304,7 @@ fn append(
     }
     let mut fragments = Vec::new();
     let result = load(session, args, input, source, &plan, &mut fragments);
+    drop(hold);
     if result.is_err() && !fragments.is_empty() {
         let selection = FragmentSelection::Named(&fragments);
         match session.context.array(&args.uri).delete_fragments(selection) {

@@ -4,9 +4,10 @@ use super::dataset::{ATTRIBUTE, EMPTY_DIMS, Plan, Variable, write_options};
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::Array;
+use azulejo::array::ArrayHold;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::format::{NdRectangle, Range};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Attributes of variables that say what stored numbers mean: those of both must be the same.
 const MEANINGS: [&str; 6] = [
@@ -28,9 +29,12 @@ struct Part<'a> {
     first: u64,
 }
 
-/// What is added, and where; checked before anything is written.
+/// What is added, and where; checked before anything is written. Until then nobody else adds to the
+/// same arrays.
 pub struct Append<'a> {
     parts: Vec<Part<'a>>,
+    /// By URI.
+    holds: BTreeMap<String, ArrayHold>,
 }
 
 impl<'a> Append<'a> {
@@ -62,16 +66,24 @@ impl<'a> Append<'a> {
                 "--append: say along which dimension: --append-dim DIM",
             ));
         };
-        let mut parts = Vec::new();
+        let (mut found, mut holds) = (Vec::new(), BTreeMap::new());
         for variable in &plan.variables {
             let name = &variable.path;
             let place = places.remove(name).ok_or_else(|| {
                 CliError::usage(format!("{root} has no variable {name:?} to append to"))
             })?;
-            let axis = variable.array.schema.domain.index_of(dim);
-            let Some(axis) = axis else {
-                continue;
-            };
+            if let Some(axis) = variable.array.schema.domain.index_of(dim) {
+                found.push((variable, place, axis));
+            }
+        }
+        // Everybody takes them in this order.
+        let uris: BTreeSet<&String> = found.iter().map(|(_, place, _)| place).collect();
+        for uri in uris {
+            holds.insert(uri.clone(), session.context.array(uri).hold()?);
+        }
+        let mut parts = Vec::new();
+        for (variable, place, axis) in found {
+            let name = &variable.path;
             let array = session.context.array(&place).open()?;
             let said = |reason: String| CliError::usage(format!("--append: {name:?}: {reason}"));
             let first = compare(variable, &array, axis).map_err(said)?;
@@ -98,7 +110,7 @@ impl<'a> Append<'a> {
         }
         let first = parts.first().map_or(0, |part| part.first);
         match parts.iter().all(|part| part.first == first) {
-            true => Ok(Self { parts }),
+            true => Ok(Self { parts, holds }),
             false => Err(CliError::usage(format!(
                 "--append: the variables of {root} end at different places along {dim:?}"
             ))),
@@ -111,7 +123,7 @@ impl<'a> Append<'a> {
     }
 
     /// Writes; the number of cells. They count when all of them are there.
-    pub fn write(&self, session: &Session, at: Option<u64>) -> Result<u64> {
+    pub fn write(self, session: &Session, at: Option<u64>) -> Result<u64> {
         let total = self.parts.iter().map(|part| part.variable.cells()).sum();
         let progress = session.progress(Some(total));
         let (mut written, mut done) = (Vec::new(), 0);
@@ -129,10 +141,12 @@ impl<'a> Append<'a> {
         // First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
         let result = result.and_then(|()| {
             written.iter().try_for_each(|(uri, names)| {
-                Ok(session.context.array(uri).commit_fragments(names)?)
+                let hold = self.holds.get(*uri);
+                hold.map_or(Ok(()), |hold| Ok(hold.commit_fragments(names)?))
             })
         });
         if let Err(error) = result {
+            drop(self.holds);
             for (uri, names) in &written {
                 // What counts already lies beyond the end, and is written over by the next append.
                 let _ = session.context.array(uri).discard_fragments(names);
@@ -140,14 +154,16 @@ impl<'a> Append<'a> {
             return Err(error);
         }
         for part in &self.parts {
-            part.grow(session, at)?;
+            if let Some(hold) = self.holds.get(&part.uri) {
+                part.grow(hold, at)?;
+            }
         }
         Ok(total)
     }
 }
 
 impl Part<'_> {
-    fn grow(&self, session: &Session, at: Option<u64>) -> Result<()> {
+    fn grow(&self, hold: &ArrayHold, at: Option<u64>) -> Result<()> {
         let Some(current) = self
             .array
             .current_domain()
@@ -165,7 +181,7 @@ impl Part<'_> {
             expand_current_domain: Some(NdRectangle { ranges }),
             ..SchemaEvolution::default()
         };
-        Ok(session.context.array(&self.uri).evolve(&evolution, at)?)
+        Ok(hold.evolve(&evolution, at)?)
     }
 }
 

@@ -15,6 +15,7 @@ use azulejo::format::datatype::Native;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{
     ArraySchema, Attribute, Dimension, Enumeration, FieldIndex, Layout, NewArray, SchemaBuilder,
+    shown_name,
 };
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
 use std::collections::BTreeMap;
@@ -723,7 +724,11 @@ pub fn targets(
                 continue;
             }
             return Err(CliError::usage(format!(
-                "the array has a field {name:?} and the file no such column; it has {}",
+                "the array has a field {} and the file no such column; it has {}",
+                match name {
+                    "" => shown_name(name).to_owned(),
+                    name => format!("{name:?}"),
+                },
                 names.join(", ")
             )));
         };

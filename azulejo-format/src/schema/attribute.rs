@@ -175,3 +175,12 @@ pub(super) fn default_fill(datatype: Datatype, cell_val_num: CellValNum) -> Vec<
     };
     datatype.default_fill().repeat(values)
 }
+
+/// A field's name as messages list it, for one attribute may have none: its name is empty then.
+#[must_use]
+pub fn shown_name(name: &str) -> &str {
+    match name {
+        "" => "\"\" (no name)",
+        name => name,
+    }
+}

@@ -33,6 +33,7 @@ from .errors import (
     AzulejoError,
     BudgetError,
     CancelledError,
+    ConflictError,
     CorruptError,
     EncryptionError,
     ExistsError,
@@ -44,7 +45,7 @@ from .errors import (
 
 __all__ = [
     "ArgumentError", "Array", "Attr", "AzulejoError", "BudgetError", "CancelledError", "Column",
-    "Condition", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
+    "Condition", "ConflictError", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
     "NotFoundError", "Query", "Schema", "SchemaError", "StorageError", "UnsupportedError",
     "__version__", "col", "copy", "create", "create_group", "delete", "enumeration", "errors",
     "move", "object_type", "open", "open_async", "optimized", "sql", "write", "write_async",

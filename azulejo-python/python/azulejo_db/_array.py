@@ -17,7 +17,7 @@ from ._metadata import Metadata
 from ._reading import Reading
 from ._schema import Schema
 from ._time import U64_MAX
-from ._types import cell_type, dtype_of, from_bytes
+from ._types import cell_type, dtype_of, from_bytes, shown_name
 
 #: Names the dimensions of an array that have no coordinates yet, which no domain can say.
 EMPTY_DIMS = "__azulejo_empty_dims"
@@ -281,7 +281,7 @@ class Array(Reading, Changing):
             return f"<azulejo_db.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.schema.sparse else "dense"
         dims = ", ".join(f"{d['name']}: {d['datatype'].lower()}" for d in self.schema.dims)
-        attrs = ", ".join(f"{a['name']}: {a['datatype'].lower()}" for a in self.schema.attrs)
+        attrs = ", ".join(f"{shown_name(a['name'])}: {a['datatype'].lower()}" for a in self.schema.attrs)
         return f"<azulejo_db.Array {self._uri!r} {kind} [{dims}] {{{attrs}}}>"
 
     def _repr_html_(self) -> str:
@@ -292,7 +292,7 @@ class Array(Reading, Changing):
             rows.append(("dimension", dim["name"], dim["datatype"], f"{low} … {high}", dim["tile_extent"]))
         for attr in self.schema.attrs:
             filters = ", ".join(f["filter"] for f in attr["filters"]["filters"])
-            rows.append(("attribute", attr["name"], attr["datatype"], filters, ""))
+            rows.append(("attribute", shown_name(attr["name"]), attr["datatype"], filters, ""))
         cells = "".join(
             "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>" for row in rows
         )

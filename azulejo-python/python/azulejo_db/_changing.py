@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ._index import Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
 from ._types import dtype_of, from_bytes
-from .errors import ArgumentError
+from .errors import ArgumentError, AzulejoError
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -147,14 +148,55 @@ class Changing:
         return table
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
-        """Writes a dense box behind what is there, and lets the array grow along ``axis``. Of programs
-        that append at the same time several may take the same place: only one does, or each writes a
-        box of its own.
+        """Writes a dense box behind what is there, and lets the array grow along ``axis``. Any number
+        of threads and programs may append at the same time: each box gets a place of its own, and
+        all of it is seen at once.
         """
-        schema = self.schema
-        if schema.sparse:
+        if self.schema.sparse:
             raise TypeError("cells of a sparse array are written with write(), coordinates and all")
         named = data if isinstance(data, Mapping) else {self._only("append"): data}
+        core, seen, hold = self._ctx.core, self, None
+        unseen: list[str] = []
+        try:
+            while True:
+                end = seen._extent()
+                behind = seen._behind(named, axis)
+                if behind is None:
+                    return []
+                box, columns, grown = behind
+                names = seen._store_box(box, columns, at, uncommitted=True)
+                unseen += names
+                # Who was too late keeps the others off while it writes anew: nobody tries for ever.
+                alone, hold = hold is not None, hold or core.hold(self._uri)
+                now = self.reopen()
+                if alone or now._extent() == end:
+                    hold.commit_fragments(names)
+                    unseen = [name for name in unseen if name not in names]
+                    if grown is not None:
+                        now._grow(hold, grown, at, names)
+                    self._forget()
+                    return names
+                seen = now
+        except KeyboardInterrupt:
+            # To discard them would wait for others once more.
+            unseen = []
+            raise
+        finally:
+            if hold is not None:
+                hold.release()
+            if unseen:
+                with contextlib.suppress(AzulejoError):
+                    core.discard_fragments(self._uri, unseen)
+
+    def _extent(self) -> Any:
+        """What tells where the array ends: whoever appends changes it."""
+        return self.schema._json.get("current_domain"), self.core.non_empty_domain()
+
+    def _behind(self, named: Mapping, axis: int) -> tuple[Box, list[tuple], list[tuple[int, int]] | None] | None:
+        """The box that these values fill behind the end, they as columns, and what the current domain
+        becomes, if it is to grow; ``None`` if there are no values.
+        """
+        schema = self.schema
         axis, dims, shape = range(self.ndim)[axis], schema.axes, self.shape
         for name, values in named.items():
             # Nothing is stretched, and nothing grows along other dimensions, unless there is nothing yet.
@@ -164,7 +206,7 @@ class Changing:
                 raise ValueError(f"{name!r} has the shape {added}; along dimension {axis}, {shape} grows by its like")
         added = np.shape(next(iter(named.values())))
         if 0 in added[: self.ndim]:
-            return []
+            return None
         pairs = [(dim.low, dim.high) for dim in dims]
         start, written = dims[axis].low, self.core.non_empty_domain()
         if self._empty_dims():
@@ -175,22 +217,31 @@ class Changing:
             start = min(last, dims[axis].high) + 1
         pairs[axis] = (start, start + added[axis] - 1)
         box = Box.of_pairs(self, pairs)
-        # Whatever is wrong with them is said before anything grows.
+        # Whatever is wrong with them is said before anything is written.
         columns = self._box_columns(box, named)
         grown = [(min(low, dim.low), max(high, dim.high)) for (low, high), dim in zip(pairs, dims)]
-        if schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]:
-            self._grow(grown, at)
-        return self._store_box(box, columns, at)
+        grows = schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]
+        return box, columns, grown if grows else None
 
-    def _grow(self, pairs: list[tuple[int, int]], at: Any) -> None:
-        """Expands the current domain as of a time, so that it is as large then as what is written."""
+    def _grow(self, hold: Any, pairs: Sequence[tuple[Any, Any]], at: Any, names: Sequence[str]) -> None:
+        """Expands the current domain as of a time (of the fragments with these names), so that it is as
+        large then as what is written.
+        """
+        bounds = self._bounds(pairs)
+        time = max((int(name.split("_")[3]) for name in names), default=None)
         try:
-            self.evolve(expand=pairs, at=at)
+            hold.expand(bounds, _time.moment(at) if at is not None else time)
         except ArgumentError:
-            if at is None:
-                raise
             # The schema is of a later time than the cells.
-            self.evolve(expand=pairs)
+            hold.expand(bounds)
+
+    def _bounds(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[bytes, bytes]]:
+        if len(pairs) != self.ndim:
+            raise ValueError(f"{len(pairs)} ranges for {self.ndim} dimensions")
+        return [
+            (dim.pack(dim.exact(a)), dim.pack(dim.exact(b)))
+            for (a, b), dim in zip(pairs, self.schema.axes, strict=True)
+        ]
 
     def delete(self, where: Condition | str, *, at: Any = None) -> str:
         """Deletes the cells of a sparse array that meet a condition, from now on."""
@@ -210,14 +261,7 @@ class Changing:
     ) -> None:
         """Adds and drops attributes, adds enumerations, expands the current domain."""
         self._written_to()
-        bounds = None
-        if expand is not None:
-            if len(expand) != self.ndim:
-                raise ValueError(f"{len(expand)} ranges for {self.ndim} dimensions")
-            bounds = [
-                (dim.pack(dim.exact(a)), dim.pack(dim.exact(b)))
-                for (a, b), dim in zip(expand, self.schema.axes, strict=True)
-            ]
+        bounds = None if expand is None else self._bounds(expand)
         self._ctx.core.evolve(
             self._uri,
             [json.dumps(attr._json()) for attr in _each(add, Attr)],

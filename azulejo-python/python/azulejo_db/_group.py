@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Collection, Iterator, MutableMapping
 from typing import Any
 
 from . import _time
 from ._array import Array
 from ._context import Context, shared
 from ._metadata import Metadata
+from .errors import NotFoundError
 
 
 class Group(MutableMapping[str, Any]):
@@ -67,13 +68,29 @@ class Group(MutableMapping[str, Any]):
             return Group(location, self._mode, ctx=self._ctx, _range=self._range)
         return Array(location, self._mode, ctx=self._ctx, _range=self._range)
 
-    def _arrays(self) -> dict[str, Array]:
+    def _arrays(self, restored: Collection[str] = ()) -> dict[str, Array]:
         """All arrays among the members, opened several at once with what they are made of and their
-        key-values; nobody has looked at their cells.
+        key-values; nobody has looked at their cells. Members that are ``restored`` may be gone.
         """
         names = [name for name in self if self.kind(name) == "array"]
         places = [self.location(name) for name in names]
-        opened = self._ctx.core.open_each(places, *self._range)
+        try:
+            opened = self._ctx.core.open_each(places, *self._range)
+        except NotFoundError as error:
+            there = [self._ctx.core.object_type(place) is not None for place in places]
+            gone = [name for name, found in zip(names, there) if not found and name not in restored]
+            if gone:
+                raise NotFoundError(
+                    f"{self._uri}: {', '.join(map(repr, gone))}: a member, but there is no array (its folder was "
+                    "deleted?); a dataset with such variables is written again with mode='a', or they are taken "
+                    f"off by az.Group({self._uri!r}, 'w').remove({gone[0]!r})",
+                    error.uri,
+                ) from error
+            if all(there):
+                raise
+            names = [name for name, found in zip(names, there) if found]
+            places = [self.location(name) for name in names]
+            opened = self._ctx.core.open_each(places, *self._range)
         return {
             name: Array(place, self._mode, ctx=self._ctx, _range=self._range, _opened=core)
             for name, place, core in zip(names, places, opened)

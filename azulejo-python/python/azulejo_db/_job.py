@@ -7,10 +7,11 @@ job is ever seen; where one is done twice, because its worker was lost, the name
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from . import _core
 from ._array import Array
 from ._context import Context
 from ._index import Box
+from .errors import AzulejoError, ConflictError
 
 #: First and last tick of each dimension.
 Pairs = list[tuple[int, int]]
@@ -63,46 +65,118 @@ class _Part:
     place: Place
     names: list[str] = dataclasses.field(default_factory=list)
     tasks: list[Any] = dataclasses.field(default_factory=list)
+    #: What the domain is to be, of what is added behind the end of an array.
     grown: Pairs | None = None
+    #: Where the array ended when the place of these cells was chosen.
+    end: Any = None
 
-    def commit(self, names: Sequence[str]) -> None:
-        self.place.ctx.core.commit_fragments(self.place.uri, list(names))
+    def open(self) -> Array:
+        return Array(self.place.uri, "w", ctx=self.place.ctx)
 
-    def grow(self) -> None:
-        if self.grown is None:
-            return
-        array = Array(self.place.uri, "w", ctx=self.place.ctx)
+    def grow(self, array: Array, hold: Any) -> None:
         now = [(int(low), int(high)) for low, high in array.domain]
-        wanted = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(now, self.grown, strict=True)]
+        wanted = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(now, self.grown or now, strict=True)]
         if wanted != now:
-            array.evolve(expand=wanted)
+            hold.expand(array._bounds(wanted))
 
 
-def _commit(parts: list[_Part], found: list[list[list[str]]]) -> None:
-    # First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
-    for part, names in zip(parts, found, strict=True):
-        part.commit([*part.names, *itertools.chain.from_iterable(names)])
-    for part in parts:
-        part.grow()
+class Holds:
+    """Arrays that nobody else appends to, or changes in any other way but by writing, until they are
+    released. Who holds several takes them in one order: no two wait for each other.
+    """
+
+    def __init__(self, ctx: Context, uris: Iterable[str]):
+        self._held: dict[str, Any] = {}
+        try:
+            for uri in sorted(set(uris)):
+                self._held[uri] = ctx.core.hold(uri)
+        except BaseException:
+            self.release()
+            raise
+
+    def __contains__(self, uri: str) -> bool:
+        return uri in self._held
+
+    def __getitem__(self, uri: str) -> Any:
+        return self._held[uri]
+
+    def release(self) -> None:
+        """Lets others go on."""
+        held, self._held = self._held, {}
+        for hold in held.values():
+            hold.release()
+
+
+def _commit(parts: list[_Part], found: list[list[list[str]]], holds: Holds | None = None) -> None:
+    """Makes all cells count.
+
+    Raises :class:`ConflictError` where others have appended to these arrays meanwhile: then none count.
+    """
+    names = [[*part.names, *itertools.chain.from_iterable(more)] for part, more in zip(parts, found, strict=True)]
+    behind = [part for part in parts if part.grown is not None]
+    held = holds
+    if behind and (held is None or any(part.place.uri not in held for part in behind)):
+        if held is not None:
+            # The dataset has changed meanwhile. More are not taken while some are held.
+            held.release()
+        held = Holds(behind[0].place.ctx, (part.place.uri for part in behind))
+    try:
+        now = [part.open() if part.grown is not None else None for part in parts]
+        for part, array in zip(parts, now):
+            same = holds is not None and part.place.uri in holds
+            if array is not None and not same and array._extent() != part.end:
+                raise ConflictError(
+                    f"another program has appended to {part.place.uri} meanwhile; nothing was written: append again",
+                    part.place.uri,
+                )
+        # First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
+        for part, array, own in zip(parts, now, names):
+            if array is None or held is None:
+                part.place.ctx.core.commit_fragments(part.place.uri, own)
+            else:
+                held[part.place.uri].commit_fragments(own)
+        for part, array in zip(parts, now):
+            if array is not None and held is not None:
+                part.grow(array, held[part.place.uri])
+    except ConflictError:
+        if held is not None:
+            held.release()
+        for part, own in zip(parts, names):
+            with contextlib.suppress(AzulejoError):
+                part.place.ctx.core.discard_fragments(part.place.uri, own)
+        raise
+    finally:
+        if held is not None and held is not holds:
+            held.release()
 
 
 class Job:
     """Writes to any number of arrays, made visible by :meth:`finish`."""
 
-    def __init__(self, ctx: Context, at: int | None = None):
-        self._ctx, self._at = ctx, at
+    def __init__(self, ctx: Context, at: int | None = None, holds: Holds | None = None):
+        self._ctx, self._at, self._holds = ctx, at, holds
         self._parts: dict[str, _Part] = {}
         self._after: list[Callable[[], None]] = []
         self._undo: list[Callable[[], None]] = []
+        #: Arrays to which cells are added behind the end.
+        self.behind: set[str] = set()
 
     def write(
-        self, uri: str, low: Sequence[int], named: Mapping[str, Any], grown: Pairs | None = None
+        self,
+        uri: str,
+        low: Sequence[int],
+        named: Mapping[str, Any],
+        grown: Pairs | None = None,
+        end: Any = None,
     ) -> None:
         """Writes the box of these values that begins at ``low``: numpy arrays now, dask arrays when
-        the job is computed, one fragment a chunk. ``grown``: what the array's domain is to be.
+        the job is computed, one fragment a chunk. ``grown``: what the array's domain is to be, if
+        they are behind its ``end``, as it was seen.
         """
         part = self._part(uri)
-        part.grown = grown or part.grown
+        if grown is not None:
+            part.grown, part.end = grown, end
+            self.behind.add(uri)
         if any(is_dask(values) for values in named.values()):
             part.tasks.extend(_tasks(part.place, low, named))
         else:
@@ -147,12 +221,12 @@ class Job:
 
                     done = iter(dask.compute(*(part.tasks for part in later)))
                     found = [list(next(done)) if part.tasks else [] for part in parts]
-                _commit(parts, found)
+                _commit(parts, found, self._holds)
             except BaseException:
                 self.discard()
                 raise
         else:
-            _commit([part for part in parts if not part.tasks], [[] for p in parts if not p.tasks])
+            _commit([part for part in parts if not part.tasks], [[] for p in parts if not p.tasks], self._holds)
         # What counts is not taken back.
         self._parts = {}
         for step in self._after:
@@ -169,6 +243,9 @@ class Job:
         """Removes what this process has written, last things first; what workers have written stays
         unseen.
         """
+        if self._holds is not None:
+            # What removes fragments waits for who holds their array.
+            self._holds.release()
         parts, undo = list(self._parts.values()), self._undo[::-1]
         self._parts, self._undo = {}, []
         drops = [functools.partial(self._ctx.core.discard_fragments, p.place.uri, p.names) for p in parts]
@@ -177,6 +254,35 @@ class Job:
                 step()
             except Exception:  # noqa: BLE001, S110 - the error that led here is the one to report
                 pass
+
+
+def done(
+    ctx: Context, fill: Callable[[Job], None], compute: bool = True, *, at: int | None = None
+) -> Any:
+    """Does a job, of which ``fill`` says what it writes. Where others have appended to the same arrays
+    meanwhile it is done once more, behind theirs, and now they wait.
+    """
+    holds = None
+    try:
+        while True:
+            job = Job(ctx, at, holds)
+            try:
+                fill(job)
+                return job.finish(compute)
+            except ConflictError:
+                job.discard()
+                if not job.behind:
+                    raise
+                if holds is not None:
+                    holds.release()
+                holds = None
+                holds = Holds(ctx, job.behind)
+            except BaseException:
+                job.discard()
+                raise
+    finally:
+        if holds is not None:
+            holds.release()
 
 
 def _tasks(place: Place, low: Sequence[int], named: Mapping[str, Any]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _async
 from ._time import U64_MAX
-from ._types import cell_type, dtype_of, is_plain
+from ._types import cell_type, dtype_of, is_plain, shown_name
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -205,7 +205,7 @@ class Query:
 
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where else ""
-        return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(self._fields)}{where}>"
+        return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(map(shown_name, self._fields))}{where}>"
 
 
 def _names(fields: Any) -> list[str]:

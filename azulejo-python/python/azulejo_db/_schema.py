@@ -14,7 +14,7 @@ import numpy as np
 from . import _core
 from ._dimension import Dimension
 from ._given import all_bytes, settled, tabled
-from ._types import datatype_of, dtype_of, is_bytes, is_text
+from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
 _CHUNK = 65536
@@ -359,7 +359,7 @@ class Schema:
             lines.append(f"  dim  {dim['name']}: {dim['datatype']} {dim['domain']} tile {dim['tile_extent']}")
         for attr in self.attrs:
             null = " nullable" if attr["nullable"] else ""
-            lines.append(f"  attr {attr['name']}: {attr['datatype']}{null}")
+            lines.append(f"  attr {shown_name(attr['name'])}: {attr['datatype']}{null}")
         return "\n".join(lines)
 
 

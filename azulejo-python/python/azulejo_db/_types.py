@@ -22,6 +22,11 @@ TEXT = {"STRING_ASCII", "STRING_UTF8", "CHAR", "GEOM_WKT"}
 _BYTES = {"BLOB", "GEOM_WKB", "ANY", "STRING_UTF16", "STRING_UCS2", "STRING_UTF32", "STRING_UCS4"}
 
 
+def shown_name(name: str) -> str:
+    """A field's name as it is listed: that of an attribute may be empty."""
+    return name or "'' (no name)"
+
+
 @functools.cache
 def dtype_of(datatype: str) -> np.dtype:
     """The numpy type of one value."""

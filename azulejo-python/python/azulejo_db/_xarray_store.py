@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -89,6 +90,11 @@ def _member(name: str) -> str:
     return _PREFIX + name if name.startswith("__") else name
 
 
+def member_of(variable: Any) -> str:
+    """The member that holds the cells of a variable."""
+    return _member(_encode_variable_name(variable))
+
+
 class AzulejoStore(WritableCFDataStore):
     """A group as a store of variables."""
 
@@ -97,6 +103,8 @@ class AzulejoStore(WritableCFDataStore):
         self._group: Group | None = None
         self._append_dim: str | None = None
         self._region: Mapping[str, slice] = {}
+        #: Members that are written anew if they are gone.
+        self._restored: frozenset[str] = frozenset()
         #: Where the dataset takes the place of another: the groups that become members with its
         #: arrays, as (folder, name), and the ending of new folders.
         self._groups: list[tuple[str, str]] = []
@@ -145,7 +153,7 @@ class AzulejoStore(WritableCFDataStore):
         return sizes
 
     def load(self) -> tuple[dict[str, xr.Variable], dict[str, Any]]:
-        arrays = self.group._arrays()
+        arrays = self.group._arrays(self._restored)
         sizes = self._sizes(arrays)
         variables = {}
         for name, array in arrays.items():
@@ -203,7 +211,8 @@ class AzulejoStore(WritableCFDataStore):
         if there and self._mode == "w" and self._generation is None:
             # Folders of its own: what is there, or is being written, stays.
             self._generation = _replace.generation()
-        arrays = {} if self._mode == "w" else self.group._arrays()
+        arrays = {} if self._mode == "w" else self.group._arrays(self._restored)
+        gone = self._restored.intersection(self.group if there and self._mode != "w" else ()) - set(arrays)
         checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
         changes = {} if self._mode == "r+" and there else dict(attributes)
         if unlimited_dims:
@@ -218,9 +227,13 @@ class AzulejoStore(WritableCFDataStore):
         for name, variable in variables.items():
             name = _encode_variable_name(name)
             member = _member(name)
+            folder = _replace.folder(member, self._generation)
+            if member in gone:
+                # Elsewhere than it was: until all is written the dataset is no other than before.
+                folder = f"{member}.{secrets.token_hex(4)}"
             if member not in arrays:
-                created.append((_replace.folder(member, self._generation), True, member))
-            self._write(arrays.get(member), name, member, variable, checks, job)
+                created.append((folder, True, member))
+            self._write(arrays.get(member), name, member, folder, variable, checks, job)
 
         def register() -> None:
             # The last step: what is no member of the group is no part of the dataset.
@@ -232,7 +245,7 @@ class AzulejoStore(WritableCFDataStore):
                 self._group = None
                 return
             if created:
-                self._ctx.core.edit_group(self._uri, created, [])
+                self._ctx.core.edit_group(self._uri, created, sorted(gone))
                 names = [name for _, _, name in created]
                 job.undo(partial(self._ctx.core.edit_group, self._uri, [], names))
             self._group = None
@@ -243,31 +256,33 @@ class AzulejoStore(WritableCFDataStore):
         if job is not writer:
             job.finish()
 
-    def _write(self, array, name: str, member: str, variable: xr.Variable, checks, job: Job) -> None:
+    def _write(
+        self, array, name: str, member: str, folder: str, variable: xr.Variable, checks, job: Job
+    ) -> None:
         dims = list(variable.dims)
         new = array is None
         if new:
-            array = self._create(name, member, variable, job)
+            array = self._create(name, member, folder, variable, job)
         elif not checks.is_written(variable, self._mode):
             return
         low = [checks.start(dim) if not new else 0 for dim in dims] or [0]
         data = variable.data if dims else np.asarray(variable.data).reshape(1)
-        grown = None
+        grown, end = None, None
         if not new and self._append_dim in dims:
             axis = dims.index(self._append_dim)
             shape = [max(s, 1) for s in self._shape(array)]
             shape[axis] = low[axis] + variable.shape[axis]
-            grown = [(0, s - 1) for s in shape]
+            grown, end = [(0, s - 1) for s in shape], array._extent()
         attribute = array.schema.attr_names[0]
         if 0 not in np.shape(data):
-            job.write(array.uri, low, {attribute: data if is_dask(data) else np.asarray(data)}, grown)
+            job.write(array.uri, low, {attribute: data if is_dask(data) else np.asarray(data)}, grown, end)
 
     @staticmethod
     def _shape(array: Array) -> list[int]:
         empty = array._empty_dims()
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
-    def _create(self, name: str, member: str, variable: xr.Variable, job: Job) -> Array:
+    def _create(self, name: str, member: str, folder: str, variable: xr.Variable, job: Job) -> Array:
         encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
         attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
@@ -297,7 +312,7 @@ class AzulejoStore(WritableCFDataStore):
             made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
             current_domain=[(0, max(s, 1) - 1) for s in shape],
         )
-        uri = self._uri.rstrip("/") + "/" + _replace.folder(member, self._generation)
+        uri = self._uri.rstrip("/") + "/" + folder
         if self._ctx.core.object_type(uri) is not None:
             # No member of the group: a job that was never finished has left it.
             self._ctx.core.delete(uri, True)

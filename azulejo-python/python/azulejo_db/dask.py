@@ -23,7 +23,7 @@ from . import _time
 from ._array import Array
 from ._context import Context, shared
 from ._expr import Condition, condition_text
-from ._job import Job, Place, is_dask
+from ._job import Job, Place, done, is_dask
 from ._schema import Schema
 from ._types import dtype_of
 
@@ -130,30 +130,29 @@ def write(
         options = {} if filters is None else {"filters": filters}
         schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
         ctx.core.create(target, schema.to_json(), _time.moment(at))
-    array = Array(target, "w", ctx=ctx)
-    if not isinstance(data, Mapping) and name not in array.schema.attr_names:
-        named = {array._only("writing needs a dict"): data}
-    missing = set(array.schema.attr_names) ^ set(named)
-    if missing:
-        raise ValueError(f"a write takes all attributes; {sorted(missing)} do not match")
-    pairs = [(int(a), int(b)) for a, b in array.domain]
-    start, grown = [a for a, _ in pairs], None
-    if mode == "a":
-        start[0] = pairs[0][1] + 1 if array.non_empty_domain is not None else start[0]
-        grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
-        grown = grown if array.schema._json.get("current_domain") else None
-    elif low is not None:
-        start = [int(v) for v in low]
-    job = Job(ctx, _time.moment(at))
-    if mode == "w-":
-        job.undo(partial(ctx.core.delete, target, True))
-    try:
-        job.write(target, start, named, grown)
-        done = job.finish(compute)
-    except BaseException:
-        job.discard()
-        raise
-    return array.reopen() if compute else done
+
+    def fill(job: Job) -> None:
+        array = Array(target, "w", ctx=ctx)
+        if mode == "w-":
+            job.undo(partial(ctx.core.delete, target, True))
+        written = named
+        if not isinstance(data, Mapping) and name not in array.schema.attr_names:
+            written = {array._only("writing needs a dict"): data}
+        missing = set(array.schema.attr_names) ^ set(written)
+        if missing:
+            raise ValueError(f"a write takes all attributes; {sorted(missing)} do not match")
+        pairs = [(int(a), int(b)) for a, b in array.domain]
+        start, grown, end = [a for a, _ in pairs], None, None
+        if mode == "a":
+            start[0] = pairs[0][1] + 1 if array.non_empty_domain is not None else start[0]
+            grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
+            end = array._extent()
+        elif low is not None:
+            start = [int(v) for v in low]
+        job.write(target, start, written, grown, end)
+
+    delayed = done(ctx, fill, compute, at=_time.moment(at))
+    return Array(target, "w", ctx=ctx) if compute else delayed
 
 
 # -- tables -----------------------------------------------------------------------------------
@@ -261,13 +260,15 @@ def write_table(
             raise ValueError("which columns are the dimensions? Name them: index=[..]")
         schema = Schema.from_pandas(frame._meta_nonempty, index)
         ctx.core.create(target, schema.to_json(), _time.moment(at))
-    job = Job(ctx, _time.moment(at))
-    if mode == "w-":
-        job.undo(partial(ctx.core.delete, target, True))
     write = dask.delayed(_write_rows, pure=False)
-    job.add(target, lambda place: [write(part, place) for part in frame.to_delayed()])
-    done = job.finish(compute)
-    return Array(target, ctx=ctx) if compute else done
+
+    def fill(job: Job) -> None:
+        if mode == "w-":
+            job.undo(partial(ctx.core.delete, target, True))
+        job.add(target, lambda place: [write(part, place) for part in frame.to_delayed()])
+
+    delayed = done(ctx, fill, compute, at=_time.moment(at))
+    return Array(target, ctx=ctx) if compute else delayed
 
 
 __all__ = ["partitions", "read", "read_table", "write", "write_table"]

@@ -35,6 +35,10 @@ class SchemaError(AzulejoError, ValueError):
     """A field, dimension or type that the array's schema does not have."""
 
 
+class ConflictError(AzulejoError):
+    """Another program was faster: nothing was changed, and doing the same again makes sense."""
+
+
 class CorruptError(AzulejoError):
     """Damaged files."""
 

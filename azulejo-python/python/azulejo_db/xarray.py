@@ -22,8 +22,8 @@ from xarray.backends.store import StoreBackendEntrypoint
 from . import _context, _replace
 from . import _xarray_checks as _checks
 from ._group import Group
-from ._job import Job
-from ._xarray_store import AzulejoStore, make_group
+from ._job import Job, done
+from ._xarray_store import AzulejoStore, make_group, member_of
 from .errors import AzulejoError, ExistsError
 
 
@@ -138,8 +138,12 @@ def _dump(
     if mode == "w":
         store._groups = list(groups)
         store._generation = generation
+    if there and mode == "a" and append_dim is None and region is None:
+        store._restored = frozenset(map(member_of, dataset.variables))
     if there and mode != "w":
-        opened = open_dataset(AzulejoStore(place, ctx=ctx), engine="store")
+        existing = AzulejoStore(place, ctx=ctx)
+        existing._restored = store._restored
+        opened = open_dataset(existing, engine="store")
         _checks.encodings(opened, encoding, append_dim)
         store._region, dataset = _checks.region(dataset, opened, region, append_dim)
         # The order of dimensions, units, scales and fill values of the variables that are there.
@@ -181,22 +185,21 @@ class DatasetAccessor:
         ``mode``: ``"w-"`` (the default) refuses what is there, ``"w"`` replaces it once all is
         written (until then, and if the write fails, what was there stays), ``"a"`` adds variables, overwrites those that are there and appends along ``append_dim`` (``"a-"``
         leaves alone what has no such dimension), ``"r+"`` (the default with ``region``) writes into
-        what is there. Chunks of dask are written by its workers, one fragment each; without
+        what is there. Any number of programs may append at the same time; who computes later and
+        was too late gets a ``ConflictError`` then. Chunks of dask are written by its workers, one fragment each; without
         ``compute`` the arrays are made now, with ``"w"`` in the place of those before, and their
         cells count once the result is computed.
         """
         mode = _checks.mode(mode, append_dim, region)
         ctx = _context.shared(config, key)
-        job = Job(ctx)
-        try:
+
+        def fill(job: Job) -> None:
             _dump(
                 self._dataset, os.fspath(uri), group, job, ctx, mode=mode, append_dim=append_dim,
                 region=region, encoding=encoding, unlimited_dims=unlimited_dims,
             )
-            return job.finish(compute)
-        except BaseException:
-            job.discard()
-            raise
+
+        return done(ctx, fill, compute)
 
 
 @xr.register_datatree_accessor("azulejo")

@@ -40,6 +40,18 @@ impl ArrayHandle {
         evolve_to(context, &lock, &head, evolution, &name)
     }
 
+    /// As [`Self::evolve`], by who holds the array's lock.
+    pub(super) fn evolve_locked(
+        &self,
+        lock: &ArrayLock,
+        evolution: &SchemaEvolution,
+        timestamp: Option<u64>,
+    ) -> Result<()> {
+        let head = Head::open(&self.context, &self.uri)?;
+        let name = next_name(&head, timestamp)?;
+        evolve_to(&self.context, lock, &head, evolution, &name)
+    }
+
     /// As [`Self::evolve`], at any time: a schema of a time before the latest one's never is the
     /// latest, and only those see it who open the array at a time between the two.
     ///

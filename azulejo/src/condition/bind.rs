@@ -5,7 +5,7 @@ use super::like::{Pattern, successor};
 use super::{Comparison, Condition, FieldRef, Form};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
-use azulejo_format::schema::Enumeration;
+use azulejo_format::schema::{Enumeration, shown_name};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -638,7 +638,7 @@ impl<'a> Binder<'a> {
 pub(super) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
     let dimensions = schema.domain.dimensions.iter().map(|d| d.name.as_str());
     let names: Vec<&str> = dimensions
-        .chain(schema.attributes.iter().map(|a| a.name.as_str()))
+        .chain(schema.attributes.iter().map(|a| shown_name(&a.name)))
         .collect();
     Error::SchemaMismatch(format!(
         "there is no field {name:?}; the array has {}",

@@ -7,7 +7,7 @@ use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
-use azulejo_format::schema::{Attribute, FieldIndex};
+use azulejo_format::schema::{Attribute, FieldIndex, shown_name};
 use std::collections::BTreeSet;
 
 /// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
@@ -145,7 +145,7 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
                 .dimensions
                 .iter()
                 .map(|d| d.name.as_str())
-                .chain(schema.attributes.iter().map(|a| a.name.as_str()))
+                .chain(schema.attributes.iter().map(|a| shown_name(&a.name)))
                 .collect();
             Err(Error::SchemaMismatch(format!(
                 "there is no field {name:?}; the array has {}",

@@ -3,6 +3,7 @@
 use crate::column::{ColumnView, FieldView};
 use crate::error::{Error, Result};
 use azulejo_format::fragment::Field;
+use azulejo_format::schema::shown_name;
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 
 /// What the engine has to know of a field to move its cells.
@@ -161,7 +162,10 @@ pub(super) fn bind<'a>(
 fn names(shapes: &[FieldShape]) -> String {
     let names: Vec<String> = shapes
         .iter()
-        .map(|shape| format!("{:?}", shape.name))
+        .map(|shape| match shape.name.is_empty() {
+            true => shown_name("").to_owned(),
+            false => format!("{:?}", shape.name),
+        })
         .collect();
     names.join(", ")
 }

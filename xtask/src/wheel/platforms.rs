@@ -61,6 +61,13 @@ const UNWINDER: [&str; 17] = [
     "_Unwind_SetIP",
 ];
 
+/// A wheel that was built and looked at.
+pub struct Made {
+    pub wheel: PathBuf,
+    /// Whether its library has run, though without Python.
+    pub ran: bool,
+}
+
 /// Builds the wheels of all platforms whose Rust is here, or of the one that is named, into a folder;
 /// says of the others why they are passed over.
 pub fn build_all(
@@ -68,7 +75,7 @@ pub fn build_all(
     python: &Path,
     folder: &Path,
     only: Option<&str>,
-) -> Result<Vec<PathBuf>, String> {
+) -> Result<Vec<Made>, String> {
     pip(python, &TOOLS)?;
     let wanted: Vec<&Platform> = PLATFORMS
         .iter()
@@ -90,7 +97,8 @@ pub fn build_all(
         if size > MOST {
             return Err(format!("the wheel has more than {MOST} bytes"));
         }
-        wheels.push(wheel);
+        let ran = run_without_python(root, python, &wheel, platform)?;
+        wheels.push(Made { wheel, ran });
     }
     Ok(wheels)
 }
@@ -159,28 +167,44 @@ fn arch(platform: &Platform) -> &'static str {
     platform.target.split('-').next().unwrap_or_default()
 }
 
-/// Fails unless a wheel's libraries ask for none but the C library of musl.
-const ASKS_FOR_MUSL_ALONE: &str = "\
+/// What can be seen of a wheel's libraries without running them: their machine, the libraries that they
+/// need, the newest version of glibc whose symbols they use. Fails where that is not what the wheel's name
+/// says; prints it otherwise.
+const LOOK: &str = "\
 import io, sys, zipfile
 from elftools.elf.elffile import ELFFile
-wheel = zipfile.ZipFile(sys.argv[1])
+path, arch, newest = sys.argv[1:]
+machine = {'x86_64': 'EM_X86_64', 'aarch64': 'EM_AARCH64'}[arch]
+glibc = {'libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'librt.so.1', 'libgcc_s.so.1',
+         'ld-linux-x86-64.so.2', 'ld-linux-aarch64.so.1'}
+wheel = zipfile.ZipFile(path)
 libraries = [name for name in wheel.namelist() if name.endswith('.so')]
 assert libraries, 'a wheel without a library'
 for name in libraries:
-    tags = ELFFile(io.BytesIO(wheel.read(name))).get_section_by_name('.dynamic').iter_tags()
-    needed = [tag.needed for tag in tags if tag.entry.d_tag == 'DT_NEEDED']
-    assert set(needed) <= {'libc.so'}, (name, needed)
+    elf = ELFFile(io.BytesIO(wheel.read(name)))
+    assert elf['e_machine'] == machine, (name, elf['e_machine'])
+    needed = [tag.needed for tag in elf.get_section_by_name('.dynamic').iter_tags() if tag.entry.d_tag == 'DT_NEEDED']
+    assert set(needed) <= (glibc if newest else {'libc.so'}), (name, needed)
+    section = elf.get_section_by_name('.gnu.version_r')
+    versions = [entry.name for _, entries in section.iter_versions() for entry in entries] if section else []
+    used = [tuple(map(int, v[6:].split('.'))) for v in versions if v.startswith('GLIBC_') and v[6:7].isdigit()]
+    assert not used or (newest and max(used) <= tuple(map(int, newest.split('.')))), (name, max(used))
+    print(f'  {name}: for {arch}; needs {\", \".join(sorted(needed)) or \"no library\"}', end='')
+    print(f'; symbols of glibc up to {\".\".join(map(str, max(used)))}' if used else '')
 ";
 
 /// Looks whether a wheel keeps what its platform promises; says who found so.
 fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Result<&'static str, String> {
+    let newest = glibc(platform.tag, arch(platform));
+    let newest = newest.map_or(String::new(), |(major, minor)| format!("{major}.{minor}"));
+    tell(
+        Command::new(python)
+            .args(["-c", LOOK])
+            .arg(wheel)
+            .args([arch(platform), &newest]),
+    )?;
     if platform.tag.starts_with("musllinux") {
         // auditwheel follows libraries to where they lie, which a machine of glibc does not know.
-        tell(
-            Command::new(python)
-                .args(["-c", ASKS_FOR_MUSL_ALONE])
-                .arg(wheel),
-        )?;
         return Ok("it asks for no library but musl");
     }
     // What it finds, not what it would repair: that it does for wheels of its own machine alone.
@@ -198,6 +222,29 @@ fn audit(python: &Path, wheel: &Path, platform: &Platform) -> Result<&'static st
         true => Ok("auditwheel takes it for what its name says"),
         false => Err(format!("{}: auditwheel finds {tag}", platform.tag)),
     }
+}
+
+/// Loads a wheel's library and has it write and read an array, where musl's loader for this machine is
+/// here and, as mostly, no Python that uses it. Whether it did.
+fn run_without_python(
+    root: &Path,
+    python: &Path,
+    wheel: &Path,
+    platform: &Platform,
+) -> Result<bool, String> {
+    let arch = arch(platform);
+    let loader = PathBuf::from(format!("/lib/ld-musl-{arch}.so.1"));
+    if !platform.tag.starts_with("musllinux") || arch != std::env::consts::ARCH || !loader.exists()
+    {
+        return Ok(false);
+    }
+    tell(
+        Command::new(python)
+            .arg(root.join("xtask/python/wheel_host.py"))
+            .arg(wheel)
+            .arg(arch),
+    )?;
+    Ok(true)
 }
 
 /// Whether a wheel that needs what a tag of glibc says runs wherever its name says.

@@ -69,8 +69,9 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
     }
     if args.append {
         let append = Append::new(session, &plan, &args.uri, args.place.append_dim.as_deref())?;
+        let arrays = append.arrays();
         let cells = append.write(session, args.at)?;
-        return report(session, args, append.arrays(), cells);
+        return report(session, args, arrays, cells);
     }
     refuse_existing(session, args)?;
     let object = session.context.object(&args.uri);
