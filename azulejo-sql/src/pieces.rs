@@ -217,7 +217,7 @@ mod tests {
                 let values = |part: Subarray| -> TestResult<Vec<u8>> {
                     let options = ReadOptions::new().subarray(part).fields(["v"]);
                     let cells = array.read(options.layout(layout))?.read_all()?;
-                    Ok(cells.columns.into_iter().flat_map(|c| c.data).collect())
+                    Ok(cells.columns.iter().flat_map(|c| c.data.to_vec()).collect())
                 };
                 let whole = Subarray::all();
                 let Some(pieces) = ordered_pieces(&array, &whole, 4096, dimension)? else {
