@@ -1,14 +1,17 @@
 //! `CREATE TABLE t WITH (location = 'uri', ..) AS SELECT ..` and
 //! `COPY .. TO 'uri' STORED AS AZULEJO`: arrays made of rows.
 
-use crate::error::Result;
+use crate::error::{Result, external};
 use crate::external_table::FILE_TYPE;
-use crate::new_array::Options;
+use crate::new_array::{Optimized, Options};
 use crate::table::{ArrayTable, TableOptions, blocking};
-use crate::write::ArraySink;
+use crate::write::{ArraySink, bytes_of};
 use async_trait::async_trait;
 use azulejo::array::NewArray;
-use azulejo::{ArrayHandle, Context};
+use azulejo::arrow::{ArrowConverter, ArrowImporter, ArrowOptions};
+use azulejo::write::column_types;
+use azulejo::write::optimize::{SampleCells, choose_filters};
+use azulejo::{ArrayHandle, ColumnSet, Context};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -35,6 +38,9 @@ use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+/// Bytes of rows by which filters are chosen, at most.
+const SAMPLE: usize = 64 << 20;
 
 /// A statement that makes an array of rows.
 #[derive(Debug)]
@@ -167,11 +173,13 @@ impl NewArrayOfRows {
         let rows = session.state().statement_to_plan(self.rows).await?;
         let columns = Arc::clone(rows.schema().inner());
         let key = options.dimensions(&columns)?;
+        let optimized = options.optimized()?;
         let new = options.schema(&columns, &key)?;
         options.finish()?;
         let target = Target {
             place: place.clone(),
             new,
+            optimized,
             columns,
         };
         let plan = LogicalPlan::Dml(DmlStatement::new(
@@ -270,6 +278,7 @@ fn text_of(key: &str, value: &Value) -> Result<String> {
 struct Target {
     place: ArrayHandle,
     new: NewArray,
+    optimized: Option<Optimized>,
     /// The columns of the rows.
     columns: SchemaRef,
 }
@@ -305,6 +314,7 @@ impl TableProvider for Target {
         let sink = NewArraySink {
             place: self.place.clone(),
             new: self.new.clone(),
+            optimized: self.optimized.clone(),
             columns: Arc::clone(&self.columns),
         };
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
@@ -316,7 +326,54 @@ impl TableProvider for Target {
 struct NewArraySink {
     place: ArrayHandle,
     new: NewArray,
+    optimized: Option<Optimized>,
     columns: SchemaRef,
+}
+
+impl NewArraySink {
+    /// The array with filters that the first rows suggest, and these rows.
+    async fn chosen(
+        &self,
+        optimized: Optimized,
+        rows: &mut SendableRecordBatchStream,
+    ) -> Result<(NewArray, Vec<RecordBatch>)> {
+        let budget = self.place.context().config().memory_budget / 8;
+        let most = usize::try_from(budget).map_or(SAMPLE, |bytes| bytes.min(SAMPLE));
+        let (mut first, mut bytes) = (Vec::new(), 0);
+        while bytes < most
+            && let Some(batch) = rows.next().await.transpose()?
+        {
+            bytes += bytes_of(&batch);
+            first.push(batch);
+        }
+        let (context, new) = (self.place.context().clone(), self.new.clone());
+        let looked_at = first.clone();
+        let chosen = blocking(move || Ok(choose(&context, new, &optimized, &looked_at)));
+        Ok((chosen.await??, first))
+    }
+}
+
+/// Chooses an array's filters by some of its rows.
+fn choose(
+    context: &Context,
+    mut new: NewArray,
+    optimized: &Optimized,
+    rows: &[RecordBatch],
+) -> Result<NewArray> {
+    let labels: Vec<_> = new.enumerations.iter().cloned().map(Arc::new).collect();
+    let types = column_types(&new.schema, &labels);
+    let converter = ArrowConverter::new(&types, ArrowOptions::default()).map_err(external)?;
+    let schema = converter.schema();
+    let importer = ArrowImporter::new(types);
+    let set = |batch: &RecordBatch| importer.convert(&shaped(batch, &schema)?).map_err(external);
+    let sets = rows.iter().map(set).collect::<Result<Vec<_>>>()?;
+    if !sets.is_empty() {
+        let cells = ColumnSet::concat(&sets).map_err(external)?;
+        let keeps = |name: &str| optimized.keeps.contains(&name.to_ascii_lowercase());
+        let cells = SampleCells::of(&cells);
+        choose_filters(context, &mut new, &cells, optimized.goal, &keeps).map_err(external)?;
+    }
+    Ok(new)
 }
 
 impl DisplayAs for NewArraySink {
@@ -333,10 +390,15 @@ impl DataSink for NewArraySink {
 
     async fn write_all(
         &self,
-        data: SendableRecordBatchStream,
+        mut data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let (place, new) = (self.place.clone(), self.new.clone());
+        let (new, first) = match self.optimized.clone() {
+            Some(optimized) => self.chosen(optimized, &mut data).await?,
+            None => (self.new.clone(), Vec::new()),
+        };
+        let data = futures_util::stream::iter(first.into_iter().map(Ok)).chain(data);
+        let place = self.place.clone();
         blocking(move || place.create(new)).await?;
         // A query that is given up must not leave an array either.
         let made = Unfinished(Some(self.place.clone()));

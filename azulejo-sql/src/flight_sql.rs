@@ -8,10 +8,12 @@
 //! | file | what it does |
 //! |---|---|
 //! | `statement` | from text to plans, and which plans may run; parameters; tickets |
+//! | `ingest` | rows that clients send for a table, as a plan |
 //! | `running` | runs plans within limits; ends what nobody waits for |
 //! | `service` | the protocol |
 //! | `metadata` | catalogs, schemas, tables, keys, types, what the server can do |
 
+mod ingest;
 mod metadata;
 mod running;
 mod service;

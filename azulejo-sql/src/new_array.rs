@@ -7,9 +7,10 @@ use azulejo::Context;
 use azulejo::array::NewArray;
 use azulejo::arrow::ArrowFields;
 use azulejo::format::datatype::dispatch;
-use azulejo::format::filter::{Filter, Pipeline};
+use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::Dimension;
-use azulejo::format::{ArraySchema, Datatype, Physical, Range};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, Physical, Range};
+use azulejo::write::optimize::{Goal, usual_filters, usual_offsets_filters};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
@@ -110,14 +111,33 @@ impl Options {
         if self.flag("duplicates")? {
             builder = builder.allows_duplicates(true);
         }
-        let new = builder.build();
+        let new = builder.offsets_filters(usual_offsets_filters()).build();
         let mut new = new.map_err(|error| DataFusionError::Plan(error.to_string()))?;
-        let all = self.filters("filters")?.unwrap_or_else(compressed);
+        let all = self.filters("filters")?;
         for attribute in &mut new.schema.attributes {
             let key = format!("filters.{}", attribute.name.to_ascii_lowercase());
-            attribute.filters = self.filters(&key)?.unwrap_or_else(|| all.clone());
+            let usual = || usual_filters(attribute.datatype, attribute.cell_val_num);
+            let own = self.filters(&key)?.or_else(|| all.clone());
+            attribute.filters = own.unwrap_or_else(usual);
         }
         Ok(new)
+    }
+
+    /// What filters are to be chosen for by the rows, if they are, and whose stay as they are said.
+    pub fn optimized(&mut self) -> Result<Option<Optimized>> {
+        let Some(goal) = self.take("optimize") else {
+            return Ok(None);
+        };
+        if self.0.contains_key("filters") {
+            return Err(DataFusionError::Plan(
+                "filters says what optimize would choose: name those of single columns".into(),
+            ));
+        }
+        let goal = goal.parse::<Goal>();
+        let goal = goal.map_err(|error| DataFusionError::Plan(format!("optimize: {error}")))?;
+        let named = self.0.keys().filter_map(|key| key.strip_prefix("filters."));
+        let keeps = named.map(str::to_owned).collect();
+        Ok(Some(Optimized { goal, keeps }))
     }
 
     /// A dimension: `domain.NAME` is `LOW..HIGH`, `tile.NAME` the extent of its tiles.
@@ -136,7 +156,7 @@ impl Options {
         })?;
         let filters = self.filters(&format!("filters.{key}"))?;
         let mut dimension = Dimension {
-            filters: filters.unwrap_or_else(compressed),
+            filters: filters.unwrap_or_else(|| usual_filters(datatype, number_of(datatype))),
             ..Dimension::of_type(name, datatype)
         };
         if datatype.is_string() {
@@ -181,17 +201,26 @@ impl Options {
         match self.0.keys().next() {
             None => Ok(()),
             Some(key) => Err(DataFusionError::Plan(format!(
-                "there is no option {key:?}: there are at, unwritten, key, key_file, dense, duplicates, capacity, dimensions, filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
+                "there is no option {key:?}: there are at, unwritten, key, key_file, dense, duplicates, capacity, dimensions, optimize (where there are rows), filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
             ))),
         }
     }
 }
 
-/// The filters of new columns.
-fn compressed() -> Pipeline {
-    Pipeline {
-        filters: vec![Filter::Zstd { level: 3 }],
-        ..Pipeline::default()
+/// How filters are chosen by rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Optimized {
+    /// What for.
+    pub goal: Goal,
+    /// The columns whose filters are said, in small letters.
+    pub keeps: Vec<String>,
+}
+
+/// Values of a coordinate.
+fn number_of(datatype: Datatype) -> CellValNum {
+    match datatype.is_string() {
+        true => CellValNum::Var,
+        false => CellValNum::ONE,
     }
 }
 

@@ -3,13 +3,14 @@
 use crate::columns::TableColumns;
 use crate::error::{Result, external};
 use crate::filters;
-use crate::pieces::pieces;
+use crate::pieces::{ordered_pieces, pieces};
 use crate::predicate::Predicate;
 use crate::selection::{self, Selection};
 use crate::statistics;
 use crate::table::blocking;
 use azulejo::arrow::{ArrowOptions, RecordBatchStream};
 use azulejo::read::ReadCounts;
+use azulejo::space::Layout;
 use azulejo::{Array, ReadOptions};
 use datafusion::arrow::array::{
     ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array,
@@ -31,6 +32,9 @@ use std::sync::Arc;
 /// What the engine's batches cost, about. They go through DataFusion's operators in smaller pieces,
 /// which are copied while they are in a cache.
 const BATCH_BYTES: u64 = 4 << 20;
+
+/// Rows for which a partition in order is read in pieces.
+const FEW_ROWS: u64 = 1 << 16;
 
 /// What one partition reads.
 pub struct PartRead {
@@ -248,19 +252,34 @@ impl Running {
     }
 
     /// The partition in pieces, between which filters that change are looked at again. What must
-    /// come in order stays in one.
+    /// come in order stays in one, unless the first few rows of it are wanted: tiles may overlap
+    /// from one end of the array to the other, and all of these would be looked at for them.
     async fn pieces(&mut self) -> Result<VecDeque<ReadOptions>> {
         let Some(options) = self.read.options.clone() else {
             return Ok(VecDeque::new());
         };
-        let in_order = options.layout != azulejo::space::Layout::Unordered;
-        if self.read.dynamic.is_empty() || in_order {
-            return Ok(VecDeque::from([options]));
-        }
-        let cells = statistics::stored_cells(&self.read.array) / self.read.partitions as u64;
+        let leading = match options.layout {
+            Layout::RowMajor => Some(0),
+            Layout::ColMajor => Some(self.read.array.schema().domain.ndim().saturating_sub(1)),
+            _ => None,
+        };
+        let few = self.left.is_some_and(|rows| rows <= FEW_ROWS);
         let (array, whole) = (self.read.array.clone(), options.subarray.clone());
+        let cells = statistics::stored_cells(&array) / self.read.partitions as u64;
         let backwards = self.read.backwards;
-        let parts = blocking(move || pieces(&array, &whole, cells, backwards)).await?;
+        let parts = match leading {
+            Some(dimension) if few => {
+                let ordered = move || ordered_pieces(&array, &whole, cells, dimension);
+                blocking(ordered).await?
+            }
+            None if !self.read.dynamic.is_empty() => {
+                Some(blocking(move || pieces(&array, &whole, cells, backwards)).await?)
+            }
+            _ => None,
+        };
+        let Some(parts) = parts else {
+            return Ok(VecDeque::from([options]));
+        };
         let parts = parts.into_iter();
         Ok(parts.map(|part| options.clone().subarray(part)).collect())
     }

@@ -1,4 +1,5 @@
-//! What a partition reads in pieces, between which it looks again at filters that change.
+//! What a partition reads in pieces: between them it looks again at filters that change, or ends as it has
+//! all rows that are wanted.
 
 use azulejo::format::Range;
 use azulejo::space::DimSelection;
@@ -48,6 +49,34 @@ pub fn pieces(
         rest = later;
     }
     Ok(pieces)
+}
+
+/// The same for cells that come in an order which begins with a dimension: pieces that follow one another
+/// along it. `None` where the selection cannot be cut so.
+///
+/// # Errors
+/// Those of [`Array::split`].
+pub fn ordered_pieces(
+    array: &Array,
+    selection: &Subarray,
+    cells: u64,
+    dimension: usize,
+) -> Result<Option<VecDeque<Subarray>>> {
+    let pieces = pieces(array, selection, cells, false)?;
+    let boxes = pieces.iter().map(|piece| match piece {
+        Subarray::Box(selections) => Some(selections),
+        Subarray::Points(_) => None,
+    });
+    let Some(boxes) = boxes.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let Some(first) = boxes.first() else {
+        return Ok(None);
+    };
+    // Parts ascend along the dimension that they are cut along: it must be this one, and no other.
+    let mut others = (0..first.len()).filter(|d| *d != dimension);
+    let alike = others.all(|d| boxes.iter().all(|b| b.get(d) == first.get(d)));
+    Ok((boxes.len() > 1 && alike).then_some(pieces))
 }
 
 /// Parts that follow one another, but not all there are, as one; `None` where they were cut along
@@ -176,6 +205,37 @@ mod tests {
                 }
             }
         }
+        Ok(())
+    }
+
+    #[test]
+    fn pieces_in_order_are_the_whole_in_order() -> TestResult {
+        use azulejo::space::Layout;
+        let mut cut = 0;
+        for dense in [false, true] {
+            let array = array(dense)?;
+            for (dimension, layout) in [(0, Layout::RowMajor), (1, Layout::ColMajor)] {
+                let values = |part: Subarray| -> TestResult<Vec<u8>> {
+                    let options = ReadOptions::new().subarray(part).fields(["v"]);
+                    let cells = array.read(options.layout(layout))?.read_all()?;
+                    Ok(cells.columns.iter().flat_map(|c| c.data.to_vec()).collect())
+                };
+                let whole = Subarray::all();
+                let Some(pieces) = ordered_pieces(&array, &whole, 4096, dimension)? else {
+                    continue;
+                };
+                cut += 1;
+                let first = pieces.front().cloned().map(values).transpose()?;
+                let found = pieces
+                    .into_iter()
+                    .map(values)
+                    .collect::<TestResult<Vec<_>>>()?;
+                let expected = values(whole)?;
+                assert_eq!(found.concat(), expected);
+                assert!(first.is_some_and(|first| first.len() * 3 < expected.len()));
+            }
+        }
+        assert!(cut >= 2, "{cut}");
         Ok(())
     }
 }

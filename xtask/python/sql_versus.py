@@ -6,9 +6,10 @@ Ratios are ours through Parquet's: below 1, arrays cost less. Bytes are counted 
 
 The questions are those of db-benchmark (group by, join), boxes, aggregates of boxes, first rows and a time series.
 Parquet is written by pyarrow with Zstandard 3 and row groups of 122,880 rows, as rows come and, for boxes, sorted by
-the array's tiles too.
+the array's tiles too. Arrays have the filters that the program chooses, or with `--optimize` those that suit their rows.
+Last, three workers beside one process on the same arrays: the processor time of all processes of each.
 
-usage: sql_versus.py PROGRAM FOLDER [--rows N] [--rounds N] [--only TEXT] [--keep]
+usage: sql_versus.py PROGRAM FOLDER [--rows N] [--rounds N] [--only TEXT] [--optimize GOAL] [--keep]
 """
 
 import argparse
@@ -132,6 +133,15 @@ def series(rng, rows):
     })
 
 
+# All rows are read: what few rows need, no worker is asked for.
+SPREAD = {
+    "group by 1": GROUPS["1"], "group by 3": GROUPS["3"], "group by 5": GROUPS["5"], "group by 6": GROUPS["6"], "group by 10": GROUPS["10"],
+    "join 2": JOINS["2: medium, inner"], "join 5": JOINS["5: big, inner"],
+    "all of three columns": SCANS["all of three columns"], "filter, sum, count": SCANS["filter, sum, count"],
+    "all, by station": SERIES["all, by station"],
+}
+
+
 def boxes(rng, share):
     """Conditions that select about a share of the points each."""
     width = int(SIDE * math.sqrt(share))
@@ -145,22 +155,61 @@ class Side:
 
     def __init__(self, name, program, folder, setup=""):
         self.name, self.program, self.folder, self.setup = name, program, folder, setup
+        self.measure_nothing()
+
+    def measure_nothing(self):
+        """What is taken off: a question that needs no table."""
         self.nothing = (0.0, 0)
         self.nothing = min(self.run("SELECT 1 AS one")[:2] for _ in range(5))
+
+    def arguments(self):
+        """More words for the program."""
+        return []
+
+    def spent_elsewhere(self):
+        """Processor seconds of processes that are not waited for."""
+        return 0.0
 
     def run(self, question):
         """Processor seconds, bytes read, seconds and rows of a question."""
         tables = [f"--table={path.name}={path}" for path in sorted((self.folder / "arrays").iterdir())] if not self.setup else []
-        command = [self.program, "sql", *tables, "--format", "ndjson", f"{self.setup}{question}"]
+        command = [self.program, "sql", *self.arguments(), *tables, "--format", "ndjson", f"{self.setup}{question}"]
         answer = self.folder / "answer.ndjson"
         with open(answer, "w") as file:
+            elsewhere = self.spent_elsewhere()
             before, read, began = resource.getrusage(resource.RUSAGE_CHILDREN), bytes_read(), time.perf_counter()
             subprocess.run(command, check=True, stdout=file)
             took, read = time.perf_counter() - began, bytes_read() - read
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime + self.spent_elsewhere() - elsewhere
         rows = [json.loads(line) for line in answer.read_text().splitlines()]
         return max(0.0, spent - self.nothing[0]), max(0, read - self.nothing[1]), took, rows
+
+
+class Workers(Side):
+    """The program with three workers, whose processor time counts too."""
+
+    def __init__(self, program, folder):
+        self.workers = []
+        for _ in range(3):
+            worker = subprocess.Popen([program, "worker", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+            self.workers.append((worker, worker.stdout.readline().strip().removeprefix("listening on ")))
+        super().__init__("workers", program, folder)
+
+    def arguments(self):
+        return ["--workers", ",".join(address for _, address in self.workers), "--partitions", "2"]
+
+    def spent_elsewhere(self):
+        ticks = 0
+        for worker, _ in self.workers:
+            words = pathlib.Path(f"/proc/{worker.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(words[11]) + int(words[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def end(self):
+        for worker, _ in self.workers:
+            worker.kill()
+            worker.wait()
 
 
 def bytes_read():
@@ -169,13 +218,19 @@ def bytes_read():
     return int(file.read_text().split()[1]) if file.exists() else 0
 
 
-def rounded(row):
-    return {name: float(f"{value:.7g}") if isinstance(value, float) else value for name, value in row.items()}
-
-
 def same(some, others):
-    keyed = lambda rows: sorted(json.dumps(rounded(row), sort_keys=True) for row in rows)  # noqa: E731
-    return keyed(some) == keyed(others)
+    """Whether the rows are the same in any order; reals, whose sums depend on the order of their parts, nearly so."""
+
+    def known(rows):
+        """Reals last, which do not tell rows apart unless nothing else does."""
+        split = lambda row, real: [row[name] for name in sorted(row) if isinstance(row[name], float) == real]  # noqa: E731
+        return sorted((json.dumps(split(row, False)), split(row, True)) for row in rows)
+
+    return len(some) == len(others) and all(
+        mine[0] == other[0] and len(mine[1]) == len(other[1])
+        and all(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(mine[1], other[1]))
+        for mine, other in zip(known(some), known(others))
+    )
 
 
 def ask(question, sql, ours, theirs, rounds):
@@ -202,12 +257,13 @@ def ask(question, sql, ours, theirs, rounds):
     return mine[0], best[theirs[0].name][0]
 
 
-def make(program, folder, rng, rows):
+def make(program, folder, rng, rows, optimize):
     """The tables: Parquet as rows come, and the same rows as arrays."""
     files, arrays = folder / "parquet", folder / "arrays"
     files.mkdir(parents=True)
     arrays.mkdir()
     extent = SIDE // TILES
+    filters = f", optimize = '{optimize}'" if optimize else ""
     rows_of = lambda table: (  # noqa: E731
         f"dimensions = 'row', dense = 'true', \"domain.row\" = '0..{table.num_rows - 1}', \"tile.row\" = '{min(65_536, table.num_rows)}'"
     )
@@ -229,13 +285,29 @@ def make(program, folder, rng, rows):
             write(tiles.sort_by(order).drop(["t0", "t1"]), files / "sorted.parquet")
         text = (
             f"CREATE EXTERNAL TABLE rows STORED AS PARQUET LOCATION '{files / name}.parquet';"
-            f"CREATE TABLE made WITH (location = '{arrays / name}', {options}) AS SELECT * FROM rows;"
+            f"CREATE TABLE made WITH (location = '{arrays / name}', {options}{filters}) AS SELECT * FROM rows;"
         )
         quiet = {"check": True, "stdout": subprocess.DEVNULL}
         subprocess.run([program, "sql", text], **quiet)
         # What does not fit into memory at once is several fragments.
         subprocess.run([program, "consolidate", arrays / name], **quiet)
         subprocess.run([program, "vacuum", arrays / name], **quiet)
+
+
+def spread(args, ours):
+    """Three workers beside one process."""
+    wanted = {question: sql for question, sql in SPREAD.items() if args.only in f"workers {question}"}
+    if not wanted or not pathlib.Path("/proc/self/stat").exists():
+        return
+    workers = Workers(args.program, args.folder)
+    try:
+        ratios = []
+        for question, sql in wanted.items():
+            mine, other = ask(f"workers {question}", sql, workers, [ours], args.rounds)
+            ratios += [math.log(mine / other)] if mine > 0 and other > 0 else []
+        print(f"workers: {math.exp(sum(ratios) / len(ratios)):.2f} of one process's processor time, in the geometric mean")
+    finally:
+        workers.end()
 
 
 def main():
@@ -245,12 +317,13 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
+    parser.add_argument("--optimize", help="filters by the rows: size, balanced or speed")
     parser.add_argument("--keep", action="store_true", help="use the files and arrays of the run before")
     args = parser.parse_args()
     rng = np.random.default_rng(7)
     if not args.keep:
         shutil.rmtree(args.folder, ignore_errors=True)
-        make(args.program, args.folder, rng, args.rows)
+        make(args.program, args.folder, rng, args.rows, args.optimize)
     for kind in ("arrays", "parquet"):
         of = sum(file.stat().st_size for file in (args.folder / kind).rglob("*") if file.is_file())
         print(f"{kind}: {of / 1e6:.1f} MB on disk")
@@ -282,6 +355,7 @@ def main():
         ratios = [math.log(mine / other) for mine, other in spent if mine > 0 and other > 0]
         if ratios:
             print(f"{name}: {math.exp(sum(ratios) / len(ratios)):.2f} of Parquet's processor time, in the geometric mean\n")
+    spread(args, ours)
     os.unlink(args.folder / "answer.ndjson")
 
 

@@ -12,6 +12,14 @@ const PACKAGES: [&str; 3] = ["duckdb==2.0.0", "pyarrow==26.0.1", "tpchgen-cli==4
 /// What the Python package's tables are tested in: the wheel is built with our DataFusion's version.
 const FOREIGN: [&str; 4] = ["datafusion==55.0.0", "numpy", "pyarrow==26.0.1", "pytest"];
 
+/// A client of the Flight SQL server, and what makes its certificates.
+const ADBC: [&str; 4] = [
+    "adbc-driver-flightsql==1.13.0",
+    "adbc-driver-manager==1.13.0",
+    "pyarrow==26.0.1",
+    "trustme==1.2.1",
+];
+
 /// Queries over each array of the generator's, which is a test of `azulejo-sql`.
 const QUERIES_AN_ARRAY: u64 = 40;
 
@@ -55,6 +63,18 @@ pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
             .arg(program)
             .arg(root.join("target/sql-tpch"))
             .args(rest),
+    )
+}
+
+/// The Flight SQL server as ADBC's driver of PyPI sees it.
+pub fn adbc(root: &Path) -> Outcome {
+    let program = program(root)?;
+    let python = wheel::environment(&root.join("target/adbc-venv"))?;
+    wheel::pip(&python, &ADBC)?;
+    reference::run(
+        Command::new(&python)
+            .arg(root.join("xtask/python/sql_adbc.py"))
+            .arg(program),
     )
 }
 

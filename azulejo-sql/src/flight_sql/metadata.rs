@@ -235,7 +235,8 @@ fn info(writable: bool, limits: Limits) -> SqlInfoDataBuilder {
     let none = SqlSupportedTransaction::None as i32;
     info.append(SqlInfo::FlightSqlServerTransaction, none);
     info.append(SqlInfo::FlightSqlServerCancel, false);
-    info.append(SqlInfo::FlightSqlServerBulkIngestion, false);
+    info.append(SqlInfo::FlightSqlServerBulkIngestion, writable);
+    info.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, false);
     info.append(SqlInfo::FlightSqlServerStatementTimeout, time);
     info.append(SqlInfo::SqlDdlCatalog, false);
     info.append(SqlInfo::SqlDdlSchema, false);

@@ -1,6 +1,7 @@
 //! The protocol: each request becomes a plan, or a table of metadata, and rows go out.
 
 use super::Limits;
+use super::ingest;
 use super::metadata::{self, Metadata};
 use super::running::Running;
 use super::statement::{Bound, Statements, parameters};
@@ -9,18 +10,19 @@ use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::FlightService;
-use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
+use arrow_flight::sql::server::{DoPutError, FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
     ActionCreatePreparedStatementResult, CommandGetCatalogs, CommandGetCrossReference,
     CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys, CommandGetPrimaryKeys,
     CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandGetXdbcTypeInfo,
-    CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementQuery,
-    CommandStatementUpdate, DoPutPreparedStatementResult, ProstMessageExt, SqlInfo,
-    TicketStatementQuery,
+    CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementIngest,
+    CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult, DoPutUpdateResult,
+    ProstMessageExt, SqlInfo, TicketStatementQuery,
 };
 use arrow_flight::{
-    Action, FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, SchemaAsIpc, Ticket,
+    Action, FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, PutResult, SchemaAsIpc,
+    Ticket,
 };
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat_batches;
@@ -41,6 +43,7 @@ const MOST_PARAMETER_BYTES: usize = 64 << 20;
 /// What answers requests.
 #[derive(Clone)]
 pub struct Service {
+    session: SessionContext,
     statements: Statements,
     running: Running,
     metadata: Arc<Metadata>,
@@ -52,6 +55,7 @@ type Rows = <Service as FlightService>::DoGetStream;
 impl Service {
     pub fn new(session: SessionContext, writable: bool, limits: Limits) -> SqlResult<Self> {
         Ok(Self {
+            session: session.clone(),
             statements: Statements::new(session.clone(), writable),
             running: Running::new(session.clone(), limits),
             metadata: Arc::new(Metadata::new(session, writable, limits)?),
@@ -198,6 +202,35 @@ impl FlightSqlService for Service {
         _request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
         self.change(&Bound::new(&update.query)).await
+    }
+
+    /// ADBC sends nothing at all, not even the command, where it is to write no batches: of such a
+    /// request no rows have changed.
+    async fn do_put_error_callback(
+        &self,
+        _request: Request<PeekableFlightDataStream>,
+        error: DoPutError,
+    ) -> Answer<<Self as FlightService>::DoPutStream> {
+        match error {
+            DoPutError::MissingCommand => {
+                let nothing = PutResult {
+                    app_metadata: DoPutUpdateResult::default().encode_to_vec().into(),
+                };
+                Ok(Response::new(Box::pin(stream::iter([Ok(nothing)]))))
+            }
+            DoPutError::MissingFlightDescriptor => Err(Status::invalid_argument(error.to_string())),
+        }
+    }
+
+    /// All rows become one fragment, or nothing of them is seen.
+    async fn do_put_statement_ingest(
+        &self,
+        command: CommandStatementIngest,
+        request: Request<PeekableFlightDataStream>,
+    ) -> Result<i64, Status> {
+        self.statements.allow_changes()?;
+        let plan = ingest::plan(&self.session, &command, request).await?;
+        self.running.change(plan).await
     }
 
     async fn do_action_create_prepared_statement(

@@ -47,6 +47,14 @@ impl Statements {
         Ok(plan)
     }
 
+    /// Whether rows may be written at all.
+    pub fn allow_changes(&self) -> Result<(), Status> {
+        match self.writable {
+            true => Ok(()),
+            false => Err(Status::permission_denied("this server is read-only")),
+        }
+    }
+
     /// Queries, and changes of rows where they are allowed: nothing that makes tables, changes the
     /// session or names places.
     fn allow(&self, plan: &LogicalPlan) -> Result<(), Status> {

@@ -1,9 +1,12 @@
 //! Arrays over Flight SQL, seen by arrow-flight's own client.
 
 use super::support::TestResult;
+use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::sql::{
-    CommandGetDbSchemas, CommandGetPrimaryKeys, CommandGetTables, CommandGetXdbcTypeInfo, SqlInfo,
+    CommandGetDbSchemas, CommandGetPrimaryKeys, CommandGetTables, CommandGetXdbcTypeInfo,
+    CommandStatementIngest, SqlInfo, TableDefinitionOptions, TableExistsOption,
+    TableNotExistOption,
 };
 use arrow_flight::{FlightInfo, IpcMessage};
 use azulejo::format::{ArraySchema, Datatype};
@@ -20,7 +23,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -360,6 +363,105 @@ async fn read_only_unless_it_is_writable() -> TestResult {
     )
     .await?;
     assert_eq!(found, ["50|w6049"]);
+    Ok(())
+}
+
+/// Rows for the table `Cells`, appended.
+fn ingest(table: &str, exists: TableExistsOption) -> CommandStatementIngest {
+    CommandStatementIngest {
+        table_definition_options: Some(TableDefinitionOptions {
+            if_not_exist: TableNotExistOption::Create.into(),
+            if_exists: exists.into(),
+        }),
+        table: table.into(),
+        ..CommandStatementIngest::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_in_bulk() -> TestResult {
+    use TableExistsOption::{Append, Fail, Replace};
+    let ids = |from: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(from..from + 100)) };
+    let words: ArrayRef = Arc::new(StringArray::from(vec!["sent"; 100]));
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![3; 100]));
+    // Columns in another order, and of types that become theirs.
+    let batch = |from: i64| {
+        let columns = [
+            ("word", words.clone()),
+            ("id", ids(from)),
+            ("v", values.clone()),
+        ];
+        RecordBatch::try_from_iter(columns)
+    };
+    let stream =
+        |batches: Vec<Result<RecordBatch, FlightError>>| futures_util::stream::iter(batches);
+    let all = "SELECT count(*), sum(v) FROM \"Cells\" WHERE word = 'sent'";
+
+    let serving = serve(|server| server, limits()).await?;
+    let mut reader = client(&serving).await?;
+    let sent = reader.execute_ingest(ingest("Cells", Append), stream(vec![Ok(batch(2000)?)]));
+    let error = sent.await.expect_err("read-only").to_string();
+    assert!(error.contains("read-only"), "{error}");
+    assert_eq!(query(&mut reader, all).await?, ["0|null"]);
+
+    let serving = serve(FlightSql::writable, limits()).await?;
+    let place = Context::new(Config::default(), None)?;
+    let place = place.array(&format!("{}/data/cells", serving._folder.path().display()));
+    let fragments = || place.open().map(|array| array.fragments().len());
+    let before = fragments()?;
+    let mut writer = client(&serving).await?;
+    let batches = vec![Ok(batch(2000)?), Ok(batch(3000)?), Ok(batch(4000)?)];
+    let command = ingest("Cells", Append);
+    assert_eq!(writer.execute_ingest(command, stream(batches)).await?, 300);
+    assert_eq!(query(&mut writer, all).await?, ["300|900.0"]);
+    assert_eq!(fragments()?, before + 1);
+    // A table of another catalog, by its names.
+    let named = CommandStatementIngest {
+        catalog: Some("data".into()),
+        schema: Some("public".into()),
+        ..ingest("other", Append)
+    };
+    let batches = vec![Ok(batch(9000)?)];
+    assert_eq!(writer.execute_ingest(named, stream(batches)).await?, 100);
+    let other = "SELECT count(*) FROM data.public.other";
+    assert_eq!(query(&mut writer, other).await?, ["110"]);
+
+    // What is refused, and what ends early, leaves nothing.
+    let without = batch(5000)?.project(&[0, 1])?;
+    let more = RecordBatch::try_from_iter([("id", ids(5000)), ("x", ids(0))])?;
+    for (command, batches, reason) in [
+        (ingest("Cells", Fail), vec![Ok(batch(5000)?)], "appended"),
+        (ingest("Cells", Replace), vec![Ok(batch(5000)?)], "replaced"),
+        (
+            ingest("Cell", Append),
+            vec![Ok(batch(5000)?)],
+            "not made here",
+        ),
+        (
+            ingest("Cells", Append),
+            vec![Ok(without)],
+            "no values for the column v",
+        ),
+        (ingest("Cells", Append), vec![Ok(more)], "no column x"),
+        (ingest("Cells", Append), vec![Ok(batch(-100)?)], ""),
+    ] {
+        let error = writer.execute_ingest(command, stream(batches)).await;
+        let error = error.expect_err(reason).to_string();
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+    // A client that goes away in the middle of its rows.
+    let (mut gone, first) = (client(&serving).await?, Ok(batch(5000)?));
+    let endless = stream(vec![first]).chain(futures_util::stream::pending());
+    let sending = tokio::spawn(async move {
+        let sent = gone.execute_ingest(ingest("Cells", Append), endless);
+        sent.await.map_err(|error| error.to_string())
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    sending.abort();
+    assert!(sending.await.is_err_and(|error| error.is_cancelled()));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(query(&mut writer, all).await?, ["300|900.0"]);
+    assert_eq!(fragments()?, before + 1);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! SQL on arrays.
 
 mod at_once;
+mod attacks;
 mod corpus;
 #[cfg(feature = "distributed")]
 mod distributed;

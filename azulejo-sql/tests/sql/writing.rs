@@ -660,3 +660,71 @@ async fn changes_that_fail_leave_nothing_beside_those_that_do_not() -> TestResul
     assert!(report.findings.is_empty(), "{report:?}");
     Ok(())
 }
+
+/// Filters by type if nothing is said, by the rows if that is asked for, and those that are named.
+#[tokio::test]
+async fn filters_of_new_arrays() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let numbers = "SELECT x, x * 1000 AS v, CAST(x % 3 AS VARCHAR) AS s FROM generate_series(1, 50000) AS g(x)";
+    for (name, options) in [
+        ("usual", ""),
+        ("said", ", filters = 'zstd:7', \"filters.v\" = 'lz4:1'"),
+        (
+            "balanced",
+            ", optimize = 'balanced', \"filters.s\" = 'zstd:9'",
+        ),
+        (
+            "lined",
+            ", optimize = 'speed', dense = 'true', \"domain.x\" = '1..50000', \"tile.x\" = '1000'",
+        ),
+    ] {
+        let create = format!(
+            "CREATE TABLE {name} WITH (location = 'mem://filters/{name}', dimensions = 'x'{options}) AS {numbers}"
+        );
+        rows(&session, &create).await?;
+        let found = format!("SELECT count(*), sum(x), sum(v), max(s) FROM {name}");
+        assert_eq!(
+            rows(&session, &found).await?,
+            ["50000|1250025000|1250025000000|2"],
+            "{name}"
+        );
+    }
+    let filters = |name: &str| -> TestResult<[Pipeline; 3]> {
+        let array = context.array(&format!("mem://filters/{name}")).open()?;
+        let schema = array.schema();
+        let [v, s] = &schema.attributes[..] else {
+            return Err("two attributes".into());
+        };
+        let x = schema.domain.dimensions[0].filters.clone();
+        Ok([x, v.filters.clone(), s.filters.clone()])
+    };
+    let pipeline = |text: &str| text.parse::<Pipeline>();
+    let (shuffled, zstd) = (pipeline("byteshuffle,zstd:3")?, pipeline("zstd:3")?);
+    assert_eq!(
+        filters("usual")?,
+        [shuffled.clone(), shuffled.clone(), zstd]
+    );
+    let [_, v, s] = filters("said")?;
+    assert_eq!([v, s], [pipeline("lz4:1")?, pipeline("zstd:7")?]);
+    let [_, v, s] = filters("balanced")?;
+    assert_eq!(s, pipeline("zstd:9")?);
+    // Even steps: differences are smaller than what bytes give.
+    assert_ne!(v, shuffled);
+    assert_ne!(filters("lined")?[1], shuffled);
+
+    for (options, reason) in [
+        ("optimize = 'best'", "not a goal"),
+        ("optimize = 'size', filters = 'zstd:3'", "filters says"),
+    ] {
+        let create = format!(
+            "CREATE TABLE no WITH (location = 'mem://no', dimensions = 'x', {options}) AS {numbers}"
+        );
+        let said = refused(&session, &create).await;
+        assert!(said.contains(reason), "{said}");
+    }
+    let bare = "CREATE EXTERNAL TABLE no (x BIGINT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://no' OPTIONS ('optimize' 'size')";
+    let said = refused(&session, bare).await;
+    assert!(said.contains("optimize"), "{said}");
+    Ok(())
+}

@@ -34,8 +34,10 @@ mod goal;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 pub use goal::Goal;
+pub use usual::{usual_filters, usual_offsets_filters};
 
 use super::fields_of;
 use super::input::{self, FieldShape};
