@@ -38,9 +38,12 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
 
     // 1. Of some tiles after others the cells that come next; fewer, where these are too many.
     let budget = &query.budget;
-    let largest = slots.iter().map(|slot| slot.tile.cost).max();
-    let under_way = (budget.total - budget.extracted).max(largest.unwrap_or(0));
-    let most = (budget.total.saturating_sub(under_way)).max(budget.tiles);
+    let largest = slots.iter().map(|slot| slot.tile.cost).max().unwrap_or(0);
+    // One for each of two threads, where there is room.
+    let two = largest.saturating_mul(2).min(budget.tiles);
+    let under_way = (budget.total - budget.extracted).max(two);
+    let most = budget.total.saturating_sub(under_way.max(largest));
+    let most = most.max(budget.tiles);
     let mut bytes = 0u64;
     for group in groups(&slots, under_way) {
         let end = group.end;
