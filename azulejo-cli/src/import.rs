@@ -16,7 +16,6 @@ pub mod date_format;
 pub mod domain;
 pub mod duplicates;
 pub mod existing;
-pub mod filters;
 pub mod geotiff;
 pub mod grid;
 pub mod infer;

@@ -15,7 +15,7 @@ use crate::output::picture::{Colour, Missing, Sample, Scale, each_value};
 use crate::output::raster::Raster;
 use crate::selection::{Coordinates, Selection, select};
 use crate::session::Session;
-use azulejo::format::schema::{FieldIndex, shown_name};
+use azulejo::format::schema::{FieldIndex, shown_names};
 use azulejo::{Array, ColumnBuffers, ColumnSet};
 use bins::Bins;
 
@@ -73,20 +73,18 @@ impl Subject<'_> {
     fn attribute(&self) -> Result<Option<String>> {
         let schema = self.array.schema();
         let attributes: Vec<&str> = schema.attributes.iter().map(|a| a.name.as_str()).collect();
-        let shown: Vec<&str> = attributes.iter().map(|name| shown_name(name)).collect();
+        let shown = shown_names(attributes.iter().copied());
         match (self.cells.attrs.as_deref(), &attributes[..]) {
             (Some([name]), _) => match schema.field(name) {
                 Some(FieldIndex::Attribute(_)) => Ok(Some(name.clone())),
                 _ => Err(CliError::usage(format!(
-                    "there is no attribute {name:?}; there are {}",
-                    shown.join(", ")
+                    "there is no attribute {name:?}; there are {shown}"
                 ))),
             },
             (None, _) if !schema.is_dense() => Ok(None),
             (None, [only]) => Ok(Some((*only).to_owned())),
             _ => Err(CliError::usage(format!(
-                "a picture takes one attribute; choose it with --attrs: {}",
-                shown.join(", ")
+                "a picture takes one attribute; choose it with --attrs: {shown}"
             ))),
         }
     }

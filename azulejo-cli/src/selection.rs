@@ -7,7 +7,7 @@ pub mod range_text;
 use crate::args::{CellArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};
 use azulejo::Array;
-use azulejo::format::schema::{Dimension, FieldIndex, Layout, shown_name};
+use azulejo::format::schema::{Dimension, FieldIndex, Layout, shown_names};
 use azulejo::format::{NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Subarray};
@@ -115,11 +115,7 @@ fn fields(
             if schema.field(name).is_none() {
                 return Err(CliError::usage(format!(
                     "there is no attribute or dimension {name:?}; the attributes are {}, the dimensions {}",
-                    attributes
-                        .iter()
-                        .map(|name| shown_name(name))
-                        .collect::<Vec<_>>()
-                        .join(", "),
+                    shown_names(attributes.iter().map(String::as_str)),
                     dimensions.join(", ")
                 )));
             }

@@ -16,7 +16,7 @@ mod field;
 mod tests;
 mod tile_axis;
 
-pub use attribute::{Attribute, DataOrder, shown_name};
+pub use attribute::{Attribute, DataOrder, quoted_name, shown_names};
 pub use build::{NewArray, SchemaBuilder};
 pub use check::SchemaError;
 pub use current_domain::CurrentDomain;

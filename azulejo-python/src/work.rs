@@ -100,12 +100,7 @@ pub fn run_alone<T: Send + 'static>(
         match told {
             Ok(result) => return result.map_err(|error| raised(py, &error)),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(raised(
-                    py,
-                    &Error::Internal("the engine's work ended early".into()),
-                ));
-            }
+            Err(RecvTimeoutError::Disconnected) => return Err(ended_early(py)),
         }
     }
 }
@@ -152,9 +147,11 @@ pub fn run<T: Send>(
         (_, Some(signal)) => Err(signal),
         (Some(Ok(value)), None) => Ok(value),
         (Some(Err(error)), None) => Err(raised(py, &error)),
-        (None, None) => Err(raised(
-            py,
-            &Error::Internal("the engine's work ended early".into()),
-        )),
+        (None, None) => Err(ended_early(py)),
     }
+}
+
+/// The work has panicked.
+fn ended_early(py: Python<'_>) -> PyErr {
+    raised(py, &Error::Internal("the engine's work ended early".into()))
 }

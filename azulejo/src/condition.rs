@@ -22,6 +22,7 @@ mod token;
 
 pub use azulejo_format::condition::{Comparison, Condition, FieldRef, Form, ValueSet};
 pub use bind::EnumerationLookup;
+pub(crate) use bind::unknown_field;
 pub use parse::format;
 pub(crate) use parse::parse;
 pub(crate) use prune::{TileFieldStats, Tri};

@@ -89,6 +89,15 @@ fn create(context: &Context) {
         .unwrap();
 }
 
+fn create_with(context: &Context, duplicates: bool) {
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .allows_duplicates(duplicates);
+    let array = context.array(URI);
+    array.create_at(schema.build().unwrap(), 1).unwrap();
+}
+
 fn write(context: &Context, x: i64, time: u64) {
     let mut writer = context
         .array(URI)
@@ -257,13 +266,7 @@ fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
     for after in 0.. {
         let memory = Arc::new(MemoryStorage::new());
         let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
-        let schema = ArraySchema::sparse()
-            .dimension("x", 0i64..=99, 10)
-            .attribute("a", Datatype::Int32);
-        sound
-            .array(URI)
-            .create_at(schema.allows_duplicates(true).build().unwrap(), 1)
-            .unwrap();
+        create_with(&sound, true);
         [10, 20].into_iter().for_each(|time| write(&sound, 1, time));
         let storage = FailingStorage::new(
             Arc::clone(&memory) as Arc<dyn Storage>,
@@ -327,12 +330,7 @@ fn vacuumed_after(
 ) -> (bool, usize) {
     let memory = Arc::new(MemoryStorage::new());
     let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
-    let schema = ArraySchema::sparse()
-        .dimension("x", 0i64..=99, 10)
-        .attribute("a", Datatype::Int32)
-        .allows_duplicates(duplicates);
-    let array = sound.array(URI);
-    array.create_at(schema.build().unwrap(), 1).unwrap();
+    create_with(&sound, duplicates);
     [(10, 10), (20, 20)]
         .into_iter()
         .for_each(|(x, time)| write(&sound, x, time));
@@ -352,7 +350,7 @@ fn vacuumed_after(
     }
     vacuum_by_lists(&memory);
     let mut found = coordinates(&sound);
-    let fragments = array.open().unwrap().fragments().len();
+    let fragments = sound.array(URI).open().unwrap().fragments().len();
     if duplicates && fragments == 3 {
         // Between the commit and the vacuum file, as docs/reliability.md says.
         found.dedup();

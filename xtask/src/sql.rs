@@ -52,11 +52,17 @@ fn built(root: &Path, how: &[&str], profile: &str) -> Result<PathBuf, String> {
     Ok(target(root).join(name))
 }
 
+/// A Python environment of its own with these packages.
+fn environment(root: &Path, folder: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let python = wheel::environment(&root.join(folder))?;
+    wheel::pip(&python, packages)?;
+    Ok(python)
+}
+
 /// TPC-H's queries on arrays and, with DuckDB, on Parquet; what follows goes to the script.
 pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
     let program = program(root)?;
-    let python = wheel::environment(&root.join("target/sql-venv"))?;
-    wheel::pip(&python, &PACKAGES)?;
+    let python = environment(root, "target/sql-venv", &PACKAGES)?;
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_tpch.py"))
@@ -69,8 +75,7 @@ pub fn tpch(root: &Path, rest: &[&str]) -> Outcome {
 /// The Flight SQL server as ADBC's driver of PyPI sees it.
 pub fn adbc(root: &Path) -> Outcome {
     let program = program(root)?;
-    let python = wheel::environment(&root.join("target/adbc-venv"))?;
-    wheel::pip(&python, &ADBC)?;
+    let python = environment(root, "target/adbc-venv", &ADBC)?;
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_adbc.py"))
@@ -81,8 +86,11 @@ pub fn adbc(root: &Path) -> Outcome {
 /// The cost of questions on arrays and on Parquet, of one program; what follows goes to the script.
 pub fn versus(root: &Path, rest: &[&str]) -> Outcome {
     let program = release(root)?;
-    let python = wheel::environment(&root.join("target/sql-venv"))?;
-    wheel::pip(&python, &["numpy==2.4.6", "pyarrow==26.0.1"])?;
+    let python = environment(
+        root,
+        "target/sql-venv",
+        &["numpy==2.4.6", "pyarrow==26.0.1"],
+    )?;
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_versus.py"))
@@ -95,8 +103,7 @@ pub fn versus(root: &Path, rest: &[&str]) -> Outcome {
 /// The Python package with the feature `datafusion`, unoptimised, and what it does in the wheel
 /// `datafusion`.
 pub fn python(root: &Path) -> Outcome {
-    let python = wheel::environment(&root.join("target/datafusion-venv"))?;
-    wheel::pip(&python, &FOREIGN)?;
+    let python = environment(root, "target/datafusion-venv", &FOREIGN)?;
     let folder = target(root).join("datafusion-wheel");
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
@@ -183,8 +190,7 @@ pub fn random(root: &Path, rest: &[&str]) -> Outcome {
             .env("AZULEJO_SQL_SEEDS", arrays.to_string())
             .env("AZULEJO_SQL_KEEP", &folder),
     )?;
-    let python = wheel::environment(&root.join("target/sql-venv"))?;
-    wheel::pip(&python, &PACKAGES)?;
+    let python = environment(root, "target/sql-venv", &PACKAGES)?;
     reference::run(
         Command::new(&python)
             .arg(root.join("xtask/python/sql_random.py"))

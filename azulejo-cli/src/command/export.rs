@@ -18,7 +18,7 @@ use crate::selection::{Coordinates, Selection, select};
 use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
-use azulejo::format::schema::shown_name;
+use azulejo::format::schema::shown_names;
 use azulejo::{Array, ColumnSet};
 use place::Place;
 use serde_json::json;
@@ -298,12 +298,7 @@ fn one_dense_attribute(
     if selection.fields.len() != 1 {
         return Err(CliError::usage(format!(
             "{format} takes one attribute; choose it with --attrs: {}",
-            schema
-                .attributes
-                .iter()
-                .map(|a| shown_name(&a.name))
-                .collect::<Vec<_>>()
-                .join(", ")
+            shown_names(schema.attributes.iter().map(|a| a.name.as_str()))
         )));
     }
     match (&selection.options, selection.shape.clone()) {

@@ -5,12 +5,12 @@ mod coordinates;
 mod raster;
 
 use super::dataset::{ATTRIBUTE, Plan, SCALAR, Variable};
-use super::filters;
 use crate::error::{CliError, FileError, Result};
 use crate::geotiff::{Directory, Georeference, Image, beside, keys};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, Dimension, NewArray};
 use azulejo::format::{CellValNum, Datatype, Range};
+use azulejo::write::optimize::usual_offsets_filters;
 use coordinates::{Coordinates, coordinate};
 use std::fs::File;
 use std::path::Path;
@@ -131,7 +131,7 @@ fn text(text: &str) -> MetadataValue {
 
 /// A dense array that can grow.
 fn array(dims: &[&str], shape: &[u64], extents: &[u64], own: Attribute) -> Result<NewArray> {
-    let mut builder = ArraySchema::dense().offsets_filters(filters::chosen_offsets());
+    let mut builder = ArraySchema::dense().offsets_filters(usual_offsets_filters());
     let mut current = Vec::new();
     for ((dim, size), extent) in dims.iter().zip(shape).zip(extents) {
         // Sides of images are below 2^31.

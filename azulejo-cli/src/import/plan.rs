@@ -2,7 +2,6 @@
 //! fills which field.
 
 use super::domain::{self, Axis};
-use super::filters;
 use super::grid;
 use super::profile::{Bounds, Profile};
 use super::target::Target;
@@ -15,9 +14,10 @@ use azulejo::format::datatype::Native;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{
     ArraySchema, Attribute, Dimension, Enumeration, FieldIndex, Layout, NewArray, SchemaBuilder,
-    shown_name,
+    quoted_name,
 };
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
+use azulejo::write::optimize::{usual_filters, usual_offsets_filters};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -422,7 +422,7 @@ fn array_filters(builder: SchemaBuilder, wishes: &Wishes) -> SchemaBuilder {
         .filters
         .get("@offsets")
         .cloned()
-        .unwrap_or_else(filters::chosen_offsets);
+        .unwrap_or_else(usual_offsets_filters);
     let mut builder = builder.offsets_filters(offsets);
     if let Some(filters) = wishes.filters.get("@coords") {
         builder = builder.coords_filters(filters.clone());
@@ -435,7 +435,7 @@ fn array_filters(builder: SchemaBuilder, wishes: &Wishes) -> SchemaBuilder {
 
 fn attribute_filters(wishes: &Wishes, attribute: &Attribute) -> Pipeline {
     let asked = wishes.filters.get(&attribute.name).cloned();
-    asked.unwrap_or_else(|| filters::chosen(attribute.datatype, attribute.cell_val_num))
+    asked.unwrap_or_else(|| usual_filters(attribute.datatype, attribute.cell_val_num))
 }
 
 impl Axis {
@@ -455,7 +455,7 @@ impl Axis {
         // their own.
         let filters = asked.unwrap_or_else(|| match wishes.filters.contains_key("@coords") {
             true => Pipeline::default(),
-            false => filters::chosen(self.datatype, self.cell_val_num()),
+            false => usual_filters(self.datatype, self.cell_val_num()),
         });
         Ok(Dimension {
             name: self.name.clone(),
@@ -725,10 +725,7 @@ pub fn targets(
             }
             return Err(CliError::usage(format!(
                 "the array has a field {} and the file no such column; it has {}",
-                match name {
-                    "" => shown_name(name).to_owned(),
-                    name => format!("{name:?}"),
-                },
+                quoted_name(name),
                 names.join(", ")
             )));
         };

@@ -5,7 +5,6 @@ use super::dataset::{
     ATTRIBUTE, CellSource, EMPTY_DIMS, MOST_FILL, NAME, Plan, PutBox, SCALAR, Variable, budget,
     fixed_column, member_name,
 };
-use super::filters;
 use crate::error::{CliError, FileError, Result};
 use crate::interrupt;
 use crate::session::Session;
@@ -14,6 +13,7 @@ use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, Dimension};
 use azulejo::format::{CellValNum, Datatype, Range};
+use azulejo::write::optimize::{usual_filters, usual_offsets_filters};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +128,7 @@ impl Plan {
             let names = MetadataValue::new(Datatype::StringUtf8, empty.join(";"));
             keys.push((EMPTY_DIMS.to_owned(), names));
         }
-        let mut builder = ArraySchema::dense().offsets_filters(filters::chosen_offsets());
+        let mut builder = ArraySchema::dense().offsets_filters(usual_offsets_filters());
         let mut current = Vec::new();
         for ((dim, size), chunk) in dims.iter().zip(&source.shape).zip(&source.chunk) {
             let extent = (*chunk).min((*size).max(1));
@@ -143,7 +143,7 @@ impl Plan {
             current.push(Range::of(0i64, 0i64));
         }
         let mut own = Attribute::new(attribute.as_str(), datatype, cell_val_num)
-            .filters(filters::chosen(datatype, cell_val_num));
+            .filters(usual_filters(datatype, cell_val_num));
         if cell_val_num == CellValNum::ONE
             && let Some(fill) = fill
         {

@@ -176,11 +176,24 @@ pub(super) fn default_fill(datatype: Datatype, cell_val_num: CellValNum) -> Vec<
     datatype.default_fill().repeat(values)
 }
 
-/// A field's name as messages list it, for one attribute may have none: its name is empty then.
+/// How messages show an attribute whose name is empty.
+const NO_NAME: &str = "\"\" (no name)";
+
+/// Names of fields as messages list them, for one attribute may have none: its name is empty then.
 #[must_use]
-pub fn shown_name(name: &str) -> &str {
-    match name {
-        "" => "\"\" (no name)",
+pub fn shown_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let shown = names.into_iter().map(|name| match name {
+        "" => NO_NAME,
         name => name,
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// One of them in quotation marks.
+#[must_use]
+pub fn quoted_name(name: &str) -> String {
+    match name {
+        "" => NO_NAME.to_owned(),
+        name => format!("{name:?}"),
     }
 }

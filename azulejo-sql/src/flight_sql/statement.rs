@@ -21,6 +21,8 @@ use tonic::Status;
 const LONGEST_PARAMETERS: usize = 1 << 20;
 /// Rows of parameters that one statement takes.
 const MOST_ROWS: usize = 4096;
+/// Why nothing changes.
+const READ_ONLY: &str = "this server is read-only";
 
 /// What makes plans of texts.
 #[derive(Clone)]
@@ -51,7 +53,7 @@ impl Statements {
     pub fn allow_changes(&self) -> Result<(), Status> {
         match self.writable {
             true => Ok(()),
-            false => Err(Status::permission_denied("this server is read-only")),
+            false => Err(Status::permission_denied(READ_ONLY)),
         }
     }
 
@@ -75,7 +77,7 @@ impl Statements {
                 error.strip_backtrace(),
                 match self.writable {
                     true => "only queries and changes of rows run here",
-                    false => "this server is read-only",
+                    false => READ_ONLY,
                 }
             ))),
         }

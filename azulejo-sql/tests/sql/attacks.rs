@@ -1,6 +1,6 @@
 //! What a user might ask of any table, of arrays of many kinds: they answer as the same rows in memory.
 
-use crate::support::{TestResult, rows, rows_of};
+use crate::support::{TestResult, beside_memory, rows, rows_of};
 use azulejo::{Config, Context};
 use azulejo_sql::{ArrayTable, TableOptions, sql};
 use datafusion::prelude::SessionContext;
@@ -161,18 +161,6 @@ const QUERIES: &[&str] = &[
     "SELECT * FROM {t} WHERE random() > 2",
 ];
 
-/// All rows, sorted unless the query says in which order they come.
-async fn answer(session: &SessionContext, query: &str) -> Result<Vec<String>, String> {
-    let mut found = rows(session, query).await.map_err(|e| e.to_string())?;
-    let ordered = query
-        .rsplit_once("ORDER BY")
-        .is_some_and(|(_, after)| !after.contains(')'));
-    if !ordered {
-        found.sort();
-    }
-    Ok(found)
-}
-
 /// Queries of which one session says something else than the other; how many both can answer.
 async fn differences(
     arrays: &SessionContext,
@@ -181,11 +169,9 @@ async fn differences(
 ) -> (Vec<String>, usize) {
     let (mut wrong, mut answered) = (Vec::new(), 0);
     for query in queries {
-        match (answer(arrays, &query).await, answer(memory, &query).await) {
-            (Ok(found), Ok(expected)) if found == expected => answered += 1,
-            // What DataFusion cannot do at all is no matter of arrays.
-            (Err(_), Err(_)) => {}
-            (found, expected) => wrong.push(format!("{query}\n  {found:?}\n  {expected:?}")),
+        match beside_memory(arrays, memory, &query).await {
+            Ok(both) => answered += usize::from(both),
+            Err(difference) => wrong.push(difference),
         }
     }
     (wrong, answered)

@@ -1,6 +1,6 @@
 //! Few rows or none, and values at the ends of their types: arrays answer as the same rows in memory.
 
-use crate::support::{TestResult, rows, rows_of};
+use crate::support::{TestResult, answer, beside_memory, rows, rows_of};
 use azulejo::column::ColumnType;
 use azulejo::format::schema::Dimension;
 use azulejo::format::{ArraySchema, Datatype, Range};
@@ -153,31 +153,6 @@ const KINDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All rows of a query, sorted unless it says in which order they come.
-async fn answer(session: &SessionContext, query: &str) -> Result<Vec<String>, String> {
-    let mut found = rows(session, query).await.map_err(|e| e.to_string())?;
-    if !query.contains("ORDER BY") || query.contains("OVER") {
-        found.sort();
-    }
-    Ok(found)
-}
-
-/// How a query's rows differ from those of the same tables in memory.
-async fn difference(
-    arrays: &SessionContext,
-    memory: &SessionContext,
-    query: &str,
-) -> Option<String> {
-    let (found, expected) = (answer(arrays, query).await, answer(memory, query).await);
-    let same = match (&found, &expected) {
-        (Ok(found), Ok(expected)) => found == expected,
-        // What DataFusion cannot do at all is no matter of arrays.
-        (Err(_), Err(_)) => true,
-        _ => false,
-    };
-    (!same).then(|| format!("{query}\n  {found:?}\n  {expected:?}"))
-}
-
 #[tokio::test]
 async fn few_rows_and_the_ends_of_types_answer_as_in_memory() -> TestResult {
     let mut wrong = Vec::new();
@@ -197,8 +172,8 @@ async fn few_rows_and_the_ends_of_types_answer_as_in_memory() -> TestResult {
         for (name, _) in ROWS {
             for query in QUERIES {
                 let query = query.replace("{t}", name);
-                let difference = difference(&arrays, &memory, &query).await;
-                wrong.extend(difference.map(|text| format!("{kind}: {text}")));
+                let same = beside_memory(&arrays, &memory, &query).await;
+                wrong.extend(same.err().map(|text| format!("{kind}: {text}")));
             }
         }
     }
@@ -280,7 +255,7 @@ async fn dimensions_of_different_types_join_as_columns_do() -> TestResult {
                 "SELECT x FROM {a} UNION SELECT x FROM {b}",
             ] {
                 let query = query.replace("{a}", a).replace("{b}", b);
-                wrong.extend(difference(&arrays, &memory, &query).await);
+                wrong.extend(beside_memory(&arrays, &memory, &query).await.err());
             }
         }
     }

@@ -311,6 +311,32 @@ pub async fn at_once(
     Ok(found)
 }
 
+/// All rows of a query, sorted unless it says in which order they come.
+pub async fn answer(session: &SessionContext, query: &str) -> Result<Vec<String>, String> {
+    let mut found = rows(session, query).await.map_err(|e| e.to_string())?;
+    let order = query.rsplit_once("ORDER BY");
+    // Of a window, an aggregate or a subquery.
+    if order.is_none_or(|(_, after)| after.contains(')')) {
+        found.sort();
+    }
+    Ok(found)
+}
+
+/// Whether arrays answer a query, and then as the same tables in memory do; an error where one of the
+/// two says something else.
+pub async fn beside_memory(
+    arrays: &SessionContext,
+    memory: &SessionContext,
+    query: &str,
+) -> Result<bool, String> {
+    match (answer(arrays, query).await, answer(memory, query).await) {
+        (Ok(found), Ok(expected)) if found == expected => Ok(true),
+        // What DataFusion cannot do at all is no matter of arrays.
+        (Err(_), Err(_)) => Ok(false),
+        (found, expected) => Err(format!("{query}\n  {found:?}\n  {expected:?}")),
+    }
+}
+
 /// The plan of a statement.
 pub async fn plan(session: &SessionContext, statement: &str) -> TestResult<String> {
     Ok(rows(session, &format!("EXPLAIN FORMAT INDENT {statement}"))

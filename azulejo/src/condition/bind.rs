@@ -5,7 +5,7 @@ use super::like::{Pattern, successor};
 use super::{Comparison, Condition, FieldRef, Form};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
-use azulejo_format::schema::{Enumeration, shown_name};
+use azulejo_format::schema::{Enumeration, shown_names};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -635,14 +635,12 @@ impl<'a> Binder<'a> {
 }
 
 /// The error for a name that is no field, with the names that are.
-pub(super) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
+pub(crate) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
     let dimensions = schema.domain.dimensions.iter().map(|d| d.name.as_str());
-    let names: Vec<&str> = dimensions
-        .chain(schema.attributes.iter().map(|a| shown_name(&a.name)))
-        .collect();
+    let attributes = schema.attributes.iter().map(|a| a.name.as_str());
     Error::SchemaMismatch(format!(
         "there is no field {name:?}; the array has {}",
-        names.join(", ")
+        shown_names(dimensions.chain(attributes))
     ))
 }
 

@@ -4,10 +4,11 @@ use super::fetch::{FetchStrategy, Waiting};
 use super::{BoundField, BoundOptions, ReadOptions};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
+use crate::condition::unknown_field;
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
-use azulejo_format::schema::{Attribute, FieldIndex, shown_name};
+use azulejo_format::schema::{Attribute, FieldIndex};
 use std::collections::BTreeSet;
 
 /// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
@@ -139,19 +140,7 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
         }
         Some(FieldIndex::Dimension(i)) => stored_field(array, Field::Dimension(i)),
         None if name == TIMESTAMPS && !schema.is_dense() => stored_field(array, Field::Timestamps),
-        None => {
-            let all: Vec<&str> = schema
-                .domain
-                .dimensions
-                .iter()
-                .map(|d| d.name.as_str())
-                .chain(schema.attributes.iter().map(|a| shown_name(&a.name)))
-                .collect();
-            Err(Error::SchemaMismatch(format!(
-                "there is no field {name:?}; the array has {}",
-                all.join(", ")
-            )))
-        }
+        None => Err(unknown_field(schema, name)),
     }
 }
 

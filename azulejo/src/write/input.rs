@@ -3,7 +3,7 @@
 use crate::column::{ColumnView, FieldView};
 use crate::error::{Error, Result};
 use azulejo_format::fragment::Field;
-use azulejo_format::schema::shown_name;
+use azulejo_format::schema::quoted_name;
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 
 /// What the engine has to know of a field to move its cells.
@@ -160,14 +160,8 @@ pub(super) fn bind<'a>(
 }
 
 fn names(shapes: &[FieldShape]) -> String {
-    let names: Vec<String> = shapes
-        .iter()
-        .map(|shape| match shape.name.is_empty() {
-            true => shown_name("").to_owned(),
-            false => format!("{:?}", shape.name),
-        })
-        .collect();
-    names.join(", ")
+    let names = shapes.iter().map(|shape| quoted_name(&shape.name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The column as the cells of a field.

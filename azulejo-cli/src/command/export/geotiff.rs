@@ -15,7 +15,7 @@ use crate::output::temp_file::TempFile;
 use crate::picture::only_column;
 use crate::session::Session;
 use azulejo::format::metadata::{Metadata, MetadataValue};
-use azulejo::format::schema::{Attribute, Layout as CellLayout, TileAxis, shown_name};
+use azulejo::format::schema::{Attribute, Layout as CellLayout, TileAxis, shown_names};
 use azulejo::format::{CellValNum, Physical, Range};
 use azulejo::group::ObjectType;
 use azulejo::read::ReadOptions;
@@ -305,7 +305,7 @@ impl Raster {
 
 /// The one that is meant.
 fn only<T>(uri: &str, found: Vec<(String, T)>) -> Result<T> {
-    let names: Vec<String> = (found.iter().map(|(name, _)| shown_name(name).to_owned())).collect();
+    let names = shown_names(found.iter().map(|(name, _)| name.as_str()));
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some((_, one)), None) => Ok(one),
@@ -313,8 +313,7 @@ fn only<T>(uri: &str, found: Vec<(String, T)>) -> Result<T> {
             "{uri}: there is no dense array of rows and columns of numbers, with or without bands before them"
         ))),
         (Some(_), Some(_)) => Err(CliError::usage(format!(
-            "GeoTIFF takes one variable; choose it with --attrs: {}",
-            names.join(", ")
+            "GeoTIFF takes one variable; choose it with --attrs: {names}"
         ))),
     }
 }

@@ -3,12 +3,12 @@
 use super::array;
 use crate::error::Result;
 use crate::import::dataset::{CellSource, PutBox, Variable, fixed_column};
-use crate::import::filters;
 use crate::interrupt;
 use crate::session::Session;
 use azulejo::column::ColumnType;
 use azulejo::format::schema::Attribute;
 use azulejo::format::{CellValNum, Datatype};
+use azulejo::write::optimize::usual_filters;
 
 /// Cells of a coordinate that are written at once.
 const AT_ONCE: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub fn coordinate(name: &str, line: (f64, f64), count: u64, whole: bool) -> Resu
     };
     let datatype = cells.datatype();
     let own = Attribute::new(cells.attribute.as_str(), datatype, CellValNum::ONE)
-        .filters(filters::chosen(datatype, CellValNum::ONE));
+        .filters(usual_filters(datatype, CellValNum::ONE));
     let extent = cells.count.min(AT_ONCE);
     Ok(Variable {
         path: name.to_owned(),

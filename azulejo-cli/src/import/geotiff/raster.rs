@@ -6,13 +6,13 @@ use crate::geotiff::{Chunks, Directory, Georeference, Image, Region, Tag, keys, 
 use crate::import::dataset::{
     ATTRIBUTE, CellSource, MOST_FILL, PutBox, Variable, budget, fixed_column,
 };
-use crate::import::filters;
 use crate::interrupt;
 use crate::session::Session;
 use azulejo::column::ColumnType;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::Attribute;
 use azulejo::format::{CellValNum, Datatype};
+use azulejo::write::optimize::usual_filters;
 use std::path::{Path, PathBuf};
 
 /// The variable's name.
@@ -110,7 +110,7 @@ pub fn variable(
     ];
     let shape = [image.bands, image.height, image.width];
     let mut own = Attribute::new(DATA, datatype, CellValNum::ONE)
-        .filters(filters::chosen(datatype, CellValNum::ONE));
+        .filters(usual_filters(datatype, CellValNum::ONE));
     if let Some(fill) = &fill {
         own = own.fill_value(fill.clone());
     }

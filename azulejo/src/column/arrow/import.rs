@@ -13,7 +13,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
-use azulejo_format::schema::shown_name;
+use azulejo_format::schema::shown_names;
 use azulejo_format::{CellValNum, Datatype, Physical};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -79,11 +79,10 @@ impl ArrowImporter {
                     .find(|t| *t.column_type.name == **field.name())
                     .ok_or_else(|| {
                         let names = self.targets.iter().map(|t| &*t.column_type.name);
-                        let names: Vec<&str> = names.map(shown_name).collect();
                         Error::SchemaMismatch(format!(
                             "column {:?} is no field of the array; it has {}",
                             field.name(),
-                            names.join(", ")
+                            shown_names(names)
                         ))
                     })?;
                 target.column(array)
