@@ -25,29 +25,135 @@ pub(super) fn decode_strings(
     sink: &mut StringSink<'_>,
 ) -> Result<()> {
     let id_width = Width::read(metadata, "dictionary, width of indices")?;
-    let len_width = Width::read(metadata, "dictionary, width of string lengths")?;
-    let len = metadata.u32("dictionary, length")?;
-    let mut r = ByteReader::new(metadata.bytes(len as usize, "dictionary")?);
-    let mut words = Vec::new();
-    while !r.is_empty() {
-        let len = len_width.get(&mut r, "dictionary string length")?;
-        words.push(r.bytes_u64(len, "dictionary string")?);
+    let words = Words::read(metadata)?;
+    // A number cut short has no place among the others.
+    if !input.len().is_multiple_of(id_width.id().into()) {
+        let reason = format!("{} bytes are no indices", input.len());
+        return Err(DecodeError::filter(NAME, reason));
     }
-    let mut r = ByteReader::new(input);
-    while !r.is_empty() {
-        let id = id_width.get(&mut r, "dictionary index")?;
-        let word = usize::try_from(id)
-            .ok()
-            .and_then(|id| words.get(id))
-            .ok_or_else(|| {
-                DecodeError::filter(
-                    NAME,
-                    format!("index {id} into a dictionary of {}", words.len()),
-                )
-            })?;
-        sink.push_run(word, 1)?;
+    match id_width {
+        Width::One => words.fill(input.iter().map(|id| usize::from(*id)), sink),
+        Width::Two => {
+            let ids = input.as_chunks().0.iter();
+            words.fill(ids.map(|id| u16::from_be_bytes(*id).into()), sink)
+        }
+        Width::Four => {
+            let ids = input.as_chunks().0.iter();
+            words.fill(ids.map(|id| u32::from_be_bytes(*id) as usize), sink)
+        }
+        Width::Eight => {
+            let ids = input.as_chunks().0.iter().map(|id| u64::from_be_bytes(*id));
+            // No dictionary has so many words.
+            words.fill(
+                ids.map(|id| usize::try_from(id).unwrap_or(usize::MAX)),
+                sink,
+            )
+        }
     }
-    Ok(())
+}
+
+/// The distinct strings.
+struct Words {
+    /// One behind another, and at least [`MOST_COPIED`] bytes after the last one.
+    bytes: Vec<u8>,
+    /// Where each begins, and how long it is: within `bytes`.
+    places: Vec<(u32, u32)>,
+    longest: usize,
+}
+
+/// Words of no more bytes are copied with what lies behind them, so that the length of a copy is
+/// known beforehand.
+const MOST_COPIED: usize = 64;
+
+impl Words {
+    /// Reads the width of lengths, and the dictionary.
+    fn read(metadata: &mut ByteReader<'_>) -> Result<Self> {
+        let len_width = Width::read(metadata, "dictionary, width of string lengths")?;
+        let len = metadata.u32("dictionary, length")?;
+        let dictionary = metadata.bytes(len as usize, "dictionary")?;
+        let mut r = ByteReader::new(dictionary);
+        let (mut places, mut longest) = (Vec::new(), 0);
+        while !r.is_empty() {
+            let len = len_width.get(&mut r, "dictionary string length")?;
+            let at = r.offset() as u32;
+            let word = r.bytes_u64(len, "dictionary string")?;
+            // Both lie within the dictionary, whose length has 32 bits.
+            places.push((at, word.len() as u32));
+            longest = longest.max(word.len());
+        }
+        let mut bytes = Vec::with_capacity(dictionary.len() + MOST_COPIED);
+        bytes.extend_from_slice(dictionary);
+        bytes.extend([0; MOST_COPIED]);
+        Ok(Self {
+            bytes,
+            places,
+            longest,
+        })
+    }
+
+    /// Appends the words of some indices.
+    fn fill(
+        &self,
+        ids: impl ExactSizeIterator<Item = usize>,
+        sink: &mut StringSink<'_>,
+    ) -> Result<()> {
+        match self.longest {
+            0..=8 => self.fill_by::<8>(ids, sink),
+            9..=16 => self.fill_by::<16>(ids, sink),
+            17..=32 => self.fill_by::<32>(ids, sink),
+            33..=MOST_COPIED => self.fill_by::<MOST_COPIED>(ids, sink),
+            _ => self.fill_by::<0>(ids, sink),
+        }
+    }
+
+    /// As [`Self::fill`], of words of which none is longer than `N` bytes; 0: of any length.
+    ///
+    /// `N` bytes are copied where there is room for them: what follows a word is overwritten by the
+    /// next one.
+    fn fill_by<const N: usize>(
+        &self,
+        ids: impl ExactSizeIterator<Item = usize>,
+        sink: &mut StringSink<'_>,
+    ) -> Result<()> {
+        let (data, mut at, offsets) = sink.rest();
+        if ids.len() > offsets.len() {
+            return Err(sink.too_many());
+        }
+        let cells = ids.len();
+        for (id, offset) in ids.zip(offsets) {
+            let Some(&(start, len)) = self.places.get(id) else {
+                return Err(self.unknown(id));
+            };
+            let (start, len) = (start as usize, len as usize);
+            *offset = at as u64;
+            let copied = match N {
+                0 => None,
+                _ => data
+                    .get_mut(at..at + N)
+                    .zip(self.bytes.get(start..start + N)),
+            };
+            if let Some((place, word)) = copied {
+                place.copy_from_slice(word);
+            } else {
+                let place = data.get_mut(at..at + len);
+                let word = self.bytes.get(start..start + len);
+                let Some((place, word)) = place.zip(word) else {
+                    return Err(sink.too_many());
+                };
+                place.copy_from_slice(word);
+            }
+            // Within the data: of this word no more than was copied.
+            at += len;
+        }
+        sink.filled(at, cells);
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown(&self, id: usize) -> DecodeError {
+        let reason = format!("index {id} into a dictionary of {}", self.places.len());
+        DecodeError::filter(NAME, reason)
+    }
 }
 
 /// Appends the indices of strings, and widths and dictionary to `metadata`.
@@ -56,24 +162,30 @@ pub(super) fn encode_strings<'a>(
     metadata: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut count = 0;
-    let mut longest = 0;
-    for string in strings.clone() {
-        count += 1;
-        longest = longest.max(string.len() as u64);
-    }
-    // The reference sizes indices for as many words as there are cells.
-    let id_width = Width::for_value(count);
-    let len_width = Width::for_value(longest);
-    let mut ids = HashMap::new();
+    let longest = strings.clone().map(<[u8]>::len).max().unwrap_or(0);
+    let len_width = Width::for_value(longest as u64);
+    let mut known = HashMap::new();
     let mut dictionary = Vec::new();
-    for string in strings {
-        let next = ids.len() as u64;
-        let id = *ids.entry(string).or_insert_with(|| {
-            len_width.put(string.len() as u64, &mut dictionary);
-            dictionary.extend_from_slice(string);
-            next
-        });
+    let mut before = None;
+    let ids: Vec<u64> = strings
+        .map(|string| {
+            let next = known.len() as u64;
+            let id = match before {
+                Some((same, id)) if same == string => id,
+                _ => *known.entry(string).or_insert_with(|| {
+                    len_width.put(string.len() as u64, &mut dictionary);
+                    dictionary.extend_from_slice(string);
+                    next
+                }),
+            };
+            before = Some((string, id));
+            id
+        })
+        .collect();
+    // The reference sizes indices for as many words as there are cells, and reads any width.
+    let id_width = Width::for_value((known.len() as u64).saturating_sub(1));
+    out.reserve(ids.len() * usize::from(id_width.id()));
+    for id in ids {
         id_width.put(id, out);
     }
     let len = u32::try_from(dictionary.len())
@@ -82,4 +194,123 @@ pub(super) fn encode_strings<'a>(
     metadata.extend(len.to_le_bytes());
     metadata.extend(dictionary);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Metadata and data of strings, with indices of a width.
+    fn stored(words: &[&[u8]], ids: &[u64], id_width: Width) -> (Vec<u8>, Vec<u8>) {
+        let (mut metadata, mut dictionary, mut data) = (vec![], vec![], vec![]);
+        for word in words {
+            Width::Two.put(word.len() as u64, &mut dictionary);
+            dictionary.extend_from_slice(word);
+        }
+        metadata.extend([id_width.id(), Width::Two.id()]);
+        metadata.extend((dictionary.len() as u32).to_le_bytes());
+        metadata.extend(dictionary);
+        for id in ids {
+            id_width.put(*id, &mut data);
+        }
+        (metadata, data)
+    }
+
+    fn decoded(
+        (metadata, data): &(Vec<u8>, Vec<u8>),
+        bytes: usize,
+        cells: usize,
+    ) -> Result<(Vec<u8>, Vec<u64>)> {
+        let (mut out, mut offsets) = (vec![0xaa; bytes], vec![u64::MAX; cells]);
+        let mut sink = StringSink::new(NAME, &mut out, &mut offsets);
+        decode_strings(data, &mut ByteReader::new(metadata), &mut sink)?;
+        sink.finish()?;
+        Ok((out, offsets))
+    }
+
+    fn expected(words: &[&[u8]], ids: &[u64]) -> (Vec<u8>, Vec<u64>) {
+        let (mut data, mut offsets) = (Vec::new(), Vec::new());
+        for id in ids {
+            offsets.push(data.len() as u64);
+            data.extend_from_slice(words[*id as usize]);
+        }
+        (data, offsets)
+    }
+
+    #[test]
+    fn indices_of_any_width_and_words_of_any_length_are_read() {
+        let text: Vec<u8> = (0..200u8).collect();
+        // The longest word decides how words are copied.
+        for longest in [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200] {
+            let words = [&text[..longest], &text[..longest / 2], &text[..0]];
+            let ids: Vec<u64> = (0..50u64).map(|i| i * i % 3).collect();
+            for width in [Width::One, Width::Two, Width::Four, Width::Eight] {
+                for cells in [0, 1, 2, 3, 49, 50] {
+                    let ids = &ids[..cells];
+                    let stored = stored(&words, ids, width);
+                    let (data, offsets) = expected(&words, ids);
+                    let read = decoded(&stored, data.len(), cells);
+                    assert_eq!(read, Ok((data.clone(), offsets)), "{longest} {width:?}");
+                    // Room for another size is an error, not a part.
+                    assert!(decoded(&stored, data.len() + 1, cells).is_err());
+                    assert!(decoded(&stored, data.len(), cells + 1).is_err());
+                    if cells > 0 {
+                        assert!(decoded(&stored, data.len(), cells - 1).is_err());
+                    }
+                    if !data.is_empty() {
+                        assert!(decoded(&stored, data.len() - 1, cells).is_err());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn indices_without_a_word_and_halves_of_indices_are_errors() {
+        for width in [Width::One, Width::Two, Width::Four, Width::Eight] {
+            let mut two = stored(&[b"a", b"bc"], &[0, 1, 2], width);
+            assert!(decoded(&two, 5, 3).is_err());
+            two = stored(&[b"a", b"bc"], &[0, 1], width);
+            assert!(decoded(&two, 3, 2).is_ok());
+            if width != Width::One {
+                two.1.push(0);
+                assert!(decoded(&two, 3, 2).is_err());
+            }
+        }
+        let most = stored(&[b"a"], &[u64::MAX], Width::Eight);
+        assert!(decoded(&most, 1, 1).is_err());
+    }
+
+    #[test]
+    fn indices_are_as_wide_as_the_last_word_needs() {
+        for (words, width) in [
+            (1, Width::One),
+            (256, Width::One),
+            (257, Width::Two),
+            (65_536, Width::Two),
+            (65_537, Width::Four),
+        ] {
+            // Each twice in a row, and all of them twice.
+            let texts: Vec<String> = (0..words * 4)
+                .map(|i| format!("{}", i / 2 % words))
+                .collect();
+            let strings = texts.iter().map(String::as_bytes);
+            let (mut metadata, mut data) = (Vec::new(), Vec::new());
+            encode_strings(strings, &mut metadata, &mut data).unwrap();
+            assert_eq!(metadata[0], width.id());
+            assert_eq!(data.len(), texts.len() * usize::from(width.id()));
+            let whole = texts.concat();
+            let (read, offsets) = decoded(&(metadata, data), whole.len(), texts.len()).unwrap();
+            assert!(read == whole.as_bytes());
+            let lens = offsets.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(
+                lens.eq(texts
+                    .iter()
+                    .rev()
+                    .skip(1)
+                    .rev()
+                    .map(|text| text.len() as u64))
+            );
+        }
+    }
 }

@@ -122,8 +122,21 @@ impl<'a> StringSink<'a> {
         Ok(())
     }
 
+    /// The data, how many of them are filled, and the offsets that are not filled yet.
+    pub(super) fn rest(&mut self) -> (&mut [u8], usize, &mut [u64]) {
+        let offsets = self.offsets.get_mut(self.cells..).unwrap_or_default();
+        (self.data, self.data_at, offsets)
+    }
+
+    /// `cells` more strings are where [`Self::rest`] has room for them: the data are filled up to
+    /// `data_at`, which lies within them.
+    pub(super) fn filled(&mut self, data_at: usize, cells: usize) {
+        self.data_at = data_at;
+        self.cells += cells;
+    }
+
     #[cold]
-    fn too_many(&self) -> DecodeError {
+    pub(super) fn too_many(&self) -> DecodeError {
         let reason = format!(
             "more than {} bytes in {} cells",
             self.data.len(),
