@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use azulejo::array::NewArray;
 use azulejo::arrow::{ArrowConverter, ArrowImporter, ArrowOptions};
 use azulejo::write::column_types;
-use azulejo::write::optimize::{SampleCells, choose_filters};
+use azulejo::write::optimize::{SampleCells, choose_dictionaries, choose_filters};
 use azulejo::{ArrayHandle, ColumnSet, Context};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
@@ -41,6 +41,9 @@ use std::sync::Arc;
 
 /// Bytes of rows by which filters are chosen, at most.
 const SAMPLE: usize = 64 << 20;
+
+/// Bytes of rows that show whether texts repeat.
+const TEXTS: usize = 16 << 20;
 
 /// A statement that makes an array of rows.
 #[derive(Debug)]
@@ -338,7 +341,11 @@ impl NewArraySink {
         rows: &mut SendableRecordBatchStream,
     ) -> Result<(NewArray, Vec<RecordBatch>)> {
         let budget = self.place.context().config().memory_budget / 8;
-        let most = usize::try_from(budget).map_or(SAMPLE, |bytes| bytes.min(SAMPLE));
+        let most = match optimized.goal {
+            Some(_) => SAMPLE,
+            None => TEXTS,
+        };
+        let most = usize::try_from(budget).map_or(most, |bytes| bytes.min(most));
         let (mut first, mut bytes) = (Vec::new(), 0);
         while bytes < most
             && let Some(batch) = rows.next().await.transpose()?
@@ -369,9 +376,13 @@ fn choose(
     let sets = rows.iter().map(set).collect::<Result<Vec<_>>>()?;
     if !sets.is_empty() {
         let cells = ColumnSet::concat(&sets).map_err(external)?;
-        let keeps = |name: &str| optimized.keeps.contains(&name.to_ascii_lowercase());
+        let keeps = |name: &str| optimized.keeps(name);
         let cells = SampleCells::of(&cells);
-        choose_filters(context, &mut new, &cells, optimized.goal, &keeps).map_err(external)?;
+        match optimized.goal {
+            Some(goal) => choose_filters(context, &mut new, &cells, goal, &keeps),
+            None => choose_dictionaries(context, &mut new, &cells, &keeps),
+        }
+        .map_err(external)?;
     }
     Ok(new)
 }
@@ -393,9 +404,11 @@ impl DataSink for NewArraySink {
         mut data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let (new, first) = match self.optimized.clone() {
-            Some(optimized) => self.chosen(optimized, &mut data).await?,
-            None => (self.new.clone(), Vec::new()),
+        let (new, first) = match &self.optimized {
+            Some(optimized) if optimized.has_choice(&self.new)? => {
+                self.chosen(optimized.clone(), &mut data).await?
+            }
+            _ => (self.new.clone(), Vec::new()),
         };
         let data = futures_util::stream::iter(first.into_iter().map(Ok)).chain(data);
         let place = self.place.clone();

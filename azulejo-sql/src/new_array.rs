@@ -10,7 +10,7 @@ use azulejo::format::datatype::dispatch;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::Dimension;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, Physical, Range};
-use azulejo::write::optimize::{Goal, usual_filters, usual_offsets_filters};
+use azulejo::write::optimize::{Goal, may_repeat, usual_filters, usual_offsets_filters};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
@@ -123,18 +123,22 @@ impl Options {
         Ok(new)
     }
 
-    /// What filters are to be chosen for by the rows, if they are, and whose stay as they are said.
+    /// How filters are chosen by the rows, unless all are said.
     pub fn optimized(&mut self) -> Result<Option<Optimized>> {
-        let Some(goal) = self.take("optimize") else {
-            return Ok(None);
+        let goal = match self.take("optimize").map(|goal| goal.parse::<Goal>()) {
+            Some(goal) => {
+                Some(goal.map_err(|error| DataFusionError::Plan(format!("optimize: {error}")))?)
+            }
+            None => None,
         };
         if self.0.contains_key("filters") {
-            return Err(DataFusionError::Plan(
-                "filters says what optimize would choose: name those of single columns".into(),
-            ));
+            return match goal {
+                None => Ok(None),
+                Some(_) => Err(DataFusionError::Plan(
+                    "filters says what optimize would choose: name those of single columns".into(),
+                )),
+            };
         }
-        let goal = goal.parse::<Goal>();
-        let goal = goal.map_err(|error| DataFusionError::Plan(format!("optimize: {error}")))?;
         let named = self.0.keys().filter_map(|key| key.strip_prefix("filters."));
         let keeps = named.map(str::to_owned).collect();
         Ok(Some(Optimized { goal, keeps }))
@@ -210,10 +214,25 @@ impl Options {
 /// How filters are chosen by rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimized {
-    /// What for.
-    pub goal: Goal,
+    /// What for; `None`: the usual ones, and dictionaries for texts that repeat.
+    pub goal: Option<Goal>,
     /// The columns whose filters are said, in small letters.
     pub keeps: Vec<String>,
+}
+
+impl Optimized {
+    /// Whether the filters of a column are said.
+    pub fn keeps(&self, name: &str) -> bool {
+        self.keeps.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether rows have a say in an array's filters.
+    pub fn has_choice(&self, new: &NewArray) -> Result<bool> {
+        match self.goal {
+            Some(_) => Ok(true),
+            None => may_repeat(new, &|name| self.keeps(name)).map_err(external),
+        }
+    }
 }
 
 /// Values of a coordinate.

@@ -1,6 +1,7 @@
 //! `cargo xtask interop write`: Azulejo writes random arrays and the reference reads them; then
 //! both take turns on one array.
 
+mod dictionaries;
 mod fixtures;
 mod model;
 mod peer;
@@ -59,6 +60,10 @@ pub fn run(options: &[&str]) -> Outcome {
     std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
     let mut peer = Peer::new(&dir)?;
     let mut failed = 0;
+    if let Err(text) = dictionaries::run(&dir, &mut peer) {
+        println!("large dictionaries: {text}");
+        failed += 1;
+    }
     for (kind, regression, what) in REGRESSIONS {
         println!("regression: {what}");
         failed += usize::from(!one(&dir, &mut peer, *kind, *regression));

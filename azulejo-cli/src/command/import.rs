@@ -119,8 +119,10 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
         }
     };
     labels::attach(&mut plan.array, &labels)?;
-    if let Some(optimize) = args.fields.optimize {
-        let (goal, filters) = (optimize.goal(), &args.fields.filters);
+    // A schema that is given says its filters.
+    if args.shape.schema.is_none() {
+        let goal = args.fields.optimize.map(|optimize| optimize.goal());
+        let filters = &args.fields.filters;
         optimize::choose(session, &source, input.size, &mut plan, goal, filters)?;
     }
     for note in &plan.notes {

@@ -1,4 +1,5 @@
-//! Filters chosen by the file's own cells (`--optimize`).
+//! Filters chosen by the file's own cells: all of them (`--optimize`), or whether texts that repeat
+//! have a dictionary.
 
 use super::batch::Batch;
 use super::dataset;
@@ -10,20 +11,25 @@ use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::column::ColumnSet;
 use azulejo::format::NdRectangle;
-use azulejo::write::optimize::{Goal, SampleCells, choose_filters};
+use azulejo::write::optimize::{
+    Goal, SampleCells, choose_dictionaries, choose_filters, may_repeat,
+};
 
 /// Bytes of cells that are looked at, at most: those at the file's beginning, of which the places
 /// that count are chosen once they are in order.
 const SAMPLE: u64 = 64 << 20;
 
-/// Chooses the filters of a planned array by the first cells of the file that it is planned for.
-/// Those that `--filter` names (`NAME=..`) stay.
+/// Bytes of cells that show whether texts repeat.
+const TEXTS: u64 = 16 << 20;
+
+/// Chooses the filters of a planned array by the first cells of the file that it is planned for:
+/// without a goal, which of its texts have a dictionary. Those that `--filter` names (`NAME=..`) stay.
 pub fn choose(
     session: &Session,
     source: &Source<'_>,
     size: u64,
     plan: &mut Plan,
-    goal: Goal,
+    goal: Option<Goal>,
     filters: &[String],
 ) -> Result<()> {
     let named = |name: &str| {
@@ -35,6 +41,9 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
+    if goal.is_none() && !may_repeat(&plan.array, &keeps)? {
+        return Ok(());
+    }
     let grid = match &plan.shape {
         Shape::Grid {
             bounds,
@@ -42,7 +51,9 @@ pub fn choose(
         } => Some((Grid::new(schema, bounds, *columns_first), *columns_first)),
         Shape::Sparse | Shape::Coordinates(_) => None,
     };
-    let mut batch = first_cells(session, source, size, plan, grid.is_some())?;
+    let most = if goal.is_some() { SAMPLE } else { TEXTS };
+    let most = most.min(session.context.config().memory_budget / 8);
+    let mut batch = first_cells(session, source, size, plan, grid.is_some(), most)?;
     if batch.cells == 0 {
         return Ok(());
     }
@@ -56,37 +67,32 @@ pub fn choose(
         (grid.slab(0, whole), whole, step, *columns_first)
     });
     let mut array = plan.array.clone();
+    let mut by = |cells: &SampleCells<'_>| match goal {
+        Some(goal) => choose_filters(&session.context, &mut array, cells, goal, &keeps),
+        None => choose_dictionaries(&session.context, &mut array, cells, &keeps),
+    };
     match &steps {
         Some((bounds, steps @ 1.., step, columns_first)) => {
             let cells = u64::try_from(*steps)
                 .unwrap_or(u64::MAX)
                 .saturating_mul(*step);
             let cells = batch.take(cells)?;
-            let cells = SampleCells::of(&cells).in_box(bounds, *columns_first);
-            choose_filters(&session.context, &mut array, &cells, goal, &keeps)?;
+            by(&SampleCells::of(&cells).in_box(bounds, *columns_first))?;
         }
-        _ => {
-            let cells = batch.take_all()?;
-            choose_filters(
-                &session.context,
-                &mut array,
-                &SampleCells::of(&cells),
-                goal,
-                &keeps,
-            )?;
-        }
+        _ => by(&SampleCells::of(&batch.take_all()?))?,
     }
     plan.array = array;
     Ok(())
 }
 
-/// Cells from the file's beginning.
+/// Cells from the file's beginning, about `most` bytes.
 fn first_cells(
     session: &Session,
     source: &Source<'_>,
     size: u64,
     plan: &Plan,
     attributes_only: bool,
+    most: u64,
 ) -> Result<Batch> {
     let targets: Vec<Target> = plan
         .targets
@@ -94,7 +100,6 @@ fn first_cells(
         .filter(|target| !(attributes_only && target.is_dimension))
         .cloned()
         .collect();
-    let most = SAMPLE.min(session.context.config().memory_budget / 8);
     let mut batch = Batch::default();
     let mut enough = false;
     let read = source.read(session, &targets, size, &mut |_, set| {

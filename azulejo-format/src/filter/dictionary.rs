@@ -35,14 +35,24 @@ pub(super) fn decode_strings(
         Width::One => words.fill(input.iter().map(|id| usize::from(*id)), sink),
         Width::Two => {
             let ids = input.as_chunks().0.iter();
-            words.fill(ids.map(|id| u16::from_be_bytes(*id).into()), sink)
+            words.fill(
+                ids.map(|id| u16::from_le_bytes(*id).swap_bytes().into()),
+                sink,
+            )
         }
         Width::Four => {
             let ids = input.as_chunks().0.iter();
-            words.fill(ids.map(|id| u32::from_be_bytes(*id) as usize), sink)
+            words.fill(
+                ids.map(|id| u32::from_le_bytes(*id).swap_bytes() as usize),
+                sink,
+            )
         }
         Width::Eight => {
-            let ids = input.as_chunks().0.iter().map(|id| u64::from_be_bytes(*id));
+            let ids = input
+                .as_chunks()
+                .0
+                .iter()
+                .map(|id| u64::from_le_bytes(*id).swap_bytes());
             // No dictionary has so many words.
             words.fill(
                 ids.map(|id| usize::try_from(id).unwrap_or(usize::MAX)),

@@ -30,12 +30,14 @@
 
 mod candidates;
 mod cost;
+mod dictionaries;
 mod goal;
 mod sample;
 #[cfg(test)]
 mod tests;
 mod usual;
 
+pub use dictionaries::may_repeat;
 pub use goal::Goal;
 pub use usual::{usual_filters, usual_offsets_filters};
 
@@ -44,6 +46,7 @@ use super::input::{self, FieldShape};
 use crate::column::{ColumnBuffers, ColumnSet, ColumnView};
 use crate::context::Context;
 use crate::error::Result;
+use crate::space::tile_grid::TileGrid;
 
 use azulejo_format::NdRectangle;
 use azulejo_format::filter::{Pipeline, Scratch};
@@ -106,18 +109,68 @@ pub fn choose_filters(
     goal: Goal,
     keeps: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<()> {
+    let chosen = sampled(context, array, cells, |schema, shapes, sample| {
+        let keeps = |place: Place, name: &str| {
+            (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
+        };
+        choose(schema, shapes, sample, goal, &keeps)
+    })?;
+    put(array, chosen);
+    Ok(())
+}
+
+/// Puts a dictionary before the filters of those texts of a new array of which some of its cells show
+/// that they repeat, so that they are read in less time, and leaves all others as they are. Fields that
+/// `keeps` names stay, too.
+///
+/// # Errors
+/// As [`choose_filters`].
+pub fn choose_dictionaries(
+    context: &Context,
+    array: &mut NewArray,
+    cells: &SampleCells<'_>,
+    keeps: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<()> {
+    let chosen = sampled(context, array, cells, |schema, shapes, sample| {
+        dictionaries::choose(schema, shapes, sample, keeps)
+    })?;
+    put(array, chosen);
+    Ok(())
+}
+
+/// What is chosen by pieces of the tiles that some cells make.
+fn sampled<R: Send>(
+    context: &Context,
+    array: &NewArray,
+    cells: &SampleCells<'_>,
+    choose: impl FnOnce(&ArraySchema, &[FieldShape], &Sample) -> R + Send,
+) -> Result<R> {
     let schema = as_given(&array.schema, cells);
     let shapes = FieldShape::of_all(&schema, &fields_of(&schema))?;
     let ones = input::all_valid(&shapes, &cells.columns);
-    let keeps = |place: Place, name: &str| {
-        (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
-    };
-    let chosen = context.install(|| {
+    context.install(|| {
         let schema = &*schema;
         let input = input::bind(schema, &shapes, &cells.columns, &ones)?;
-        let sample = Sample::new(schema, &shapes, &input, cells.subarray, cells.columns_first)?;
-        Ok::<_, crate::Error>(choose(schema, &shapes, &sample, goal, &keeps))
-    })?;
+        let (subarray, columns_first) = (cells.subarray, cells.columns_first);
+        let sample = Sample::new(schema, &shapes, &input, subarray, columns_first)?;
+        Ok(choose(
+            schema,
+            &shapes,
+            &sample.of_tiles(tile_cells(&array.schema)),
+        ))
+    })
+}
+
+/// Cells of a tile.
+fn tile_cells(schema: &ArraySchema) -> u64 {
+    match schema.is_dense() {
+        true => TileGrid::new(schema).map_or(u64::MAX, |grid| grid.tile_cells()),
+        false => schema.capacity,
+    }
+}
+
+/// Gives an array the filters that were chosen.
+fn put(array: &mut NewArray, chosen: Vec<(Place, Pipeline)>) {
     let schema = &mut array.schema;
     for (place, pipeline) in chosen {
         let filters = match place {
@@ -130,7 +183,6 @@ pub fn choose_filters(
             *filters = pipeline;
         }
     }
-    Ok(())
 }
 
 /// The schema in whose order the cells are brought: of a dense array whose cells come with their
@@ -158,6 +210,17 @@ enum Place {
     Validity,
 }
 
+impl Place {
+    /// That of a field's values, if filters are chosen for it.
+    fn of(field: Field) -> Option<Self> {
+        match field {
+            Field::Attribute(i) => Some(Self::Attribute(i)),
+            Field::Dimension(i) => Some(Self::Dimension(i)),
+            _ => None,
+        }
+    }
+}
+
 /// The filters of each place that has cells and is not kept.
 fn choose(
     schema: &ArraySchema,
@@ -172,11 +235,7 @@ fn choose(
         .zip(shapes)
         .enumerate()
         .filter_map(|(i, (field, shape))| {
-            let place = match *field {
-                Field::Attribute(i) => Place::Attribute(i),
-                Field::Dimension(i) => Place::Dimension(i),
-                _ => return None,
-            };
+            let place = Place::of(*field)?;
             if keeps(place, &shape.name) {
                 return None;
             }
@@ -188,10 +247,8 @@ fn choose(
         .collect();
     // Whether the strings hold their offsets is known only now.
     let in_data = |i: &usize| {
-        let place = match fields.get(*i) {
-            Some(Field::Attribute(i)) => Place::Attribute(*i),
-            Some(Field::Dimension(i)) => Place::Dimension(*i),
-            _ => return false,
+        let Some(place) = fields.get(*i).copied().and_then(Place::of) else {
+            return false;
         };
         let found = chosen.iter().find(|(at, _)| *at == place);
         let (Some((_, pipeline)), Some(shape)) = (found, shapes.get(*i)) else {

@@ -15,6 +15,12 @@ const COPY: f64 = 0.03;
 const OFFSET_BYTES: f64 = 1.5;
 const OFFSET_TIME: f64 = 1.0;
 
+/// What an offset takes behind its filters: it becomes a number, and is held against the others.
+const OFFSET_CHECK: f64 = 0.7;
+
+/// What undoing a dictionary takes for each text.
+const WORD: f64 = 1.1;
+
 /// What undoing a filter takes for each byte before it; `size` is that of a value before it, `planes`
 /// whether a filter in front of it has put the bytes (or bits) of values together.
 fn rate_of(filter: &Filter, size: usize, planes: bool, before: usize, behind: usize) -> f64 {
@@ -35,14 +41,45 @@ fn rate_of(filter: &Filter, size: usize, planes: bool, before: usize, behind: us
         Filter::DoubleDelta { .. } => 1.7 / size,
         Filter::BitWidthReduction { .. } => 0.3 / size,
         Filter::Rle { .. } => 0.1 + ratio,
-        // By the text: its offset, its copy.
-        Filter::Dictionary { .. } => 0.4 + ratio,
+        // Beside what each text takes ([`WORD`]): the copies, and the list of words.
+        Filter::Dictionary { .. } => 0.01 + 0.1 * ratio,
         _ => COPY,
     }
 }
 
 /// The cost of a part in nanoseconds; `None` where the pipeline cannot store it.
 pub(super) fn of(
+    pipeline: &Pipeline,
+    part: &Part<'_>,
+    goal: Goal,
+    scratch: &mut Scratch,
+) -> Option<f64> {
+    let cost = without_offsets(pipeline, part, goal, scratch)?;
+    // Texts that do not hold their offsets have them beside them.
+    let texts = match part.kind {
+        ValueKind::Strings if !pipeline.keeps_offsets_in_data(&part.context) => part.texts() as f64,
+        _ => 0.0,
+    };
+    Some(cost + texts * (OFFSET_TIME + goal.byte_price() * OFFSET_BYTES))
+}
+
+/// The cost of texts and of their offsets, where these are filtered by `offsets`.
+pub(super) fn with_offsets(
+    (pipeline, part): (&Pipeline, &Part<'_>),
+    (offsets_pipeline, offsets): (&Pipeline, &Part<'_>),
+    goal: Goal,
+    scratch: &mut Scratch,
+) -> Option<f64> {
+    let cost = without_offsets(pipeline, part, goal, scratch)?;
+    if pipeline.keeps_offsets_in_data(&part.context) {
+        return Some(cost);
+    }
+    let beside = without_offsets(offsets_pipeline, offsets, goal, scratch)?;
+    Some(cost + beside + part.texts() as f64 * OFFSET_CHECK)
+}
+
+/// The cost of what a pipeline stores.
+fn without_offsets(
     pipeline: &Pipeline,
     part: &Part<'_>,
     goal: Goal,
@@ -55,21 +92,15 @@ pub(super) fn of(
     for ((filter, datatype), pair) in steps.zip(lens.windows(2)) {
         let &[before, behind] = pair else { continue };
         time += rate_of(filter, datatype.size(), planes, before, behind) * before as f64;
+        if matches!(filter, Filter::Dictionary { .. }) {
+            time += part.texts() as f64 * WORD;
+        }
         planes |= matches!(
             filter,
             Filter::Byteshuffle | Filter::Bitshuffle | Filter::DoubleDelta { .. }
         );
     }
-    // Texts that do not hold their offsets have them beside them.
-    let texts = match part.kind {
-        ValueKind::Strings if !pipeline.keeps_offsets_in_data(&part.context) => {
-            let texts = |(_, starts): &(&[u8], Option<&[u64]>)| starts.map_or(0, <[u64]>::len);
-            part.tiles.iter().map(texts).sum::<usize>() as f64
-        }
-        _ => 0.0,
-    };
-    let bytes = stored as f64 + texts * OFFSET_BYTES;
-    Some(time + texts * OFFSET_TIME + goal.byte_price() * bytes)
+    Some(time + goal.byte_price() * stored as f64)
 }
 
 /// Bytes of a part before the first filter and behind each; the offsets that strings keep count.

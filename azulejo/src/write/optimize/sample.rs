@@ -22,13 +22,16 @@ pub(super) const PIECE_BYTES: usize = 2 * 64 * 1024;
 const ROW_BYTES: usize = 4 << 20;
 /// Cells of a piece, where cells are large: fewer would say nothing.
 const FEWEST: usize = 256;
+/// Bytes of texts and offsets of a tile, at most, where they may be encoded together: these are one
+/// chunk, which has 4 GiB at most, and is filtered by one thread.
+const ENCODED_BYTES: u64 = 256 << 20;
 
 /// What kind of values are filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     /// Numbers: integers, reals, times, flags.
     Numbers,
-    /// Texts that can hold their own offsets.
+    /// Texts that can hold their own offsets, in tiles of a size for it.
     Strings,
     /// All else.
     Bytes,
@@ -41,6 +44,8 @@ pub(super) enum ValueKind {
 pub(super) struct Sample {
     pieces: Vec<Vec<FieldBuffer>>,
     contexts: Vec<FilterContext<'static>>,
+    /// Cells of a tile.
+    tile_cells: u64,
 }
 
 /// What goes to one kind of a field's files.
@@ -50,6 +55,19 @@ pub(super) struct Part<'s> {
     pub context: FilterContext<'static>,
     /// The bytes of each piece; where cells of strings begin.
     pub tiles: Vec<(&'s [u8], Option<&'s [u64]>)>,
+}
+
+impl Part<'_> {
+    /// Cells that vary in length.
+    pub fn texts(&self) -> usize {
+        let texts = |(_, starts): &(&[u8], Option<&[u64]>)| starts.map_or(0, <[u64]>::len);
+        self.tiles.iter().map(texts).sum()
+    }
+
+    /// Bytes of them.
+    fn bytes(&self) -> usize {
+        self.tiles.iter().map(|(data, _)| data.len()).sum()
+    }
 }
 
 /// What filters are told of a field's values.
@@ -94,7 +112,16 @@ impl Sample {
             }
             (true, None) => sampler.as_given(PIECE_BYTES)?,
         };
-        Ok(Self { pieces, contexts })
+        Ok(Self {
+            pieces,
+            contexts,
+            tile_cells: 0,
+        })
+    }
+
+    /// The same, of tiles of so many cells.
+    pub fn of_tiles(self, tile_cells: u64) -> Self {
+        Self { tile_cells, ..self }
     }
 
     /// The values of a field.
@@ -109,11 +136,24 @@ impl Sample {
             false => ValueKind::Numbers,
         };
         let starts = |buffer: &FieldBuffer| buffer.offsets.len().saturating_sub(1);
-        self.part(kind, *self.contexts.get(field)?, field, |buffer| {
+        let part = self.part(kind, *self.contexts.get(field)?, field, |buffer| {
             let offsets = buffer.offsets.get(..starts(buffer));
             let offsets = offsets.filter(|_| shape.is_var());
             (!buffer.data.is_empty()).then_some((&*buffer.data, offsets))
+        });
+        part.map(|part| match part.kind {
+            ValueKind::Strings if self.tile_bytes(&part) > ENCODED_BYTES => Part {
+                kind: ValueKind::Bytes,
+                ..part
+            },
+            _ => part,
         })
+    }
+
+    /// Bytes of texts like these and their offsets in a tile.
+    fn tile_bytes(&self, part: &Part<'_>) -> u64 {
+        let text = part.bytes().div_ceil(part.texts().max(1)) + size_of::<u64>();
+        self.tile_cells.saturating_mul(text as u64)
     }
 
     /// The offsets of a field whose cells vary in length.

@@ -412,3 +412,68 @@ fn later_cells_can_be_stored_whatever_was_chosen() {
         }
     }
 }
+
+/// The filters of texts of a sparse array along `x`, before and after a look at them.
+fn looked_at(words: &[String], datatype: Datatype, capacity: u64) -> (Pipeline, Pipeline) {
+    let mut array = ArraySchema::sparse()
+        .dimension("x", 0i64..=9_999_999, 1_000_000)
+        .attribute_with(azulejo_format::schema::Attribute {
+            filters: usual_filters(datatype, CellValNum::Var),
+            ..azulejo_format::schema::Attribute::new("a", datatype, CellValNum::Var)
+        })
+        .offsets_filters(usual_offsets_filters())
+        .capacity(capacity)
+        .build()
+        .unwrap();
+    let before = array.schema.clone();
+    let mut column = texts("a", words);
+    column.column_type.datatype = datatype;
+    let cells = ColumnSet::of([
+        ColumnBuffers::of_values("x", (0..words.len() as i64).collect()),
+        column,
+    ])
+    .unwrap();
+    assert_eq!(
+        may_repeat(&array, &|_| false).unwrap(),
+        matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
+    );
+    assert!(!may_repeat(&array, &|name| name == "a").unwrap());
+    let of = SampleCells::of(&cells);
+    choose_dictionaries(&context(), &mut array, &of, &|name| name == "a").unwrap();
+    assert_eq!(array.schema, before, "what is kept stays");
+    choose_dictionaries(&context(), &mut array, &of, &|_| false).unwrap();
+    let after = array.schema.attributes[0].filters.clone();
+    let mut schema = before.clone();
+    schema.attributes[0].filters = after.clone();
+    assert_eq!(array.schema, schema, "all else stays");
+    array.schema.check().unwrap();
+    (before.attributes[0].filters.clone(), after)
+}
+
+#[test]
+fn texts_that_repeat_have_a_dictionary_before_their_filters() {
+    let few = |count: u64| -> Vec<String> {
+        let words = noise(60_000).into_iter();
+        words.map(|n| format!("id{:010}", n % count)).collect()
+    };
+    for (words, datatype, capacity, repeats) in [
+        (few(1), Datatype::StringUtf8, 10_000, true),
+        (few(100), Datatype::StringUtf8, 10_000, true),
+        (few(100), Datatype::StringAscii, 10_000, true),
+        (few(1_000), Datatype::StringUtf8, 10_000, true),
+        (few(u64::MAX), Datatype::StringUtf8, 10_000, false),
+        // These have no dictionaries.
+        (few(100), Datatype::Char, 10_000, false),
+        // A tile is one chunk, which would be too large.
+        (few(100), Datatype::StringUtf8, 1 << 30, false),
+        // Nothing is known.
+        (Vec::new(), Datatype::StringUtf8, 10_000, false),
+    ] {
+        let (before, mut after) = looked_at(&words, datatype, capacity);
+        if repeats {
+            let first = after.filters.remove(0);
+            assert_eq!(first, Filter::Dictionary { level: -1 });
+        }
+        assert_eq!(before, after, "{:?} {datatype} {capacity}", words.first());
+    }
+}
