@@ -83,6 +83,36 @@ fn cells_stay_the_same_whatever_is_chosen() {
 }
 
 #[test]
+fn texts_that_repeat_have_a_dictionary_unless_filters_are_named() {
+    let bench = Bench::new();
+    bench.write("rows.csv", rows(30_000));
+    let uses = |uri: &str, options: &str| {
+        let command = format!("import rows.csv {uri} --dims time,x {options}");
+        let shown = filters(&bench.json(&format!("{command} --dry-run")), "place");
+        bench.line(&command);
+        let schema = bench.json(&format!("schema {uri}"));
+        assert_eq!(filters(&schema, "place"), shown, "{options}");
+        let value = filters(&schema, "value");
+        assert_eq!(value[0]["filter"], "byteshuffle", "{options}");
+        shown
+    };
+    let chosen = uses("a", "--enumerate none");
+    assert_eq!(chosen[0]["filter"], "dictionary");
+    assert_eq!(chosen[1]["filter"], "zstd");
+    let named = uses("b", "--enumerate none --filter place=zstd:3");
+    assert_eq!(named[0]["filter"], "zstd");
+    let read = |uri: &str| bench.line(&format!("export {uri} - --format csv")).out;
+    assert_eq!(read("a"), read("b"));
+    // Labels are numbers.
+    assert_eq!(uses("c", "")[0]["filter"], "zstd");
+    // A schema says its filters.
+    bench.write("b.json", bench.line("schema b --json").out);
+    bench.line("import rows.csv d --schema b.json");
+    let given = filters(&bench.json("schema d"), "place");
+    assert_eq!(given[0]["filter"], "zstd");
+}
+
+#[test]
 fn what_is_named_stays_as_named() {
     let bench = Bench::new();
     bench.write("rows.csv", rows(5_000));

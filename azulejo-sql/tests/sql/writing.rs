@@ -669,6 +669,7 @@ async fn filters_of_new_arrays() -> TestResult {
     let numbers = "SELECT x, x * 1000 AS v, CAST(x % 3 AS VARCHAR) AS s FROM generate_series(1, 50000) AS g(x)";
     for (name, options) in [
         ("usual", ""),
+        ("text", ", \"filters.S\" = 'zstd:3'"),
         ("said", ", filters = 'zstd:7', \"filters.v\" = 'lz4:1'"),
         (
             "balanced",
@@ -701,10 +702,17 @@ async fn filters_of_new_arrays() -> TestResult {
     };
     let pipeline = |text: &str| text.parse::<Pipeline>();
     let (shuffled, zstd) = (pipeline("byteshuffle,zstd:3")?, pipeline("zstd:3")?);
-    assert_eq!(
-        filters("usual")?,
-        [shuffled.clone(), shuffled.clone(), zstd]
-    );
+    let repeats = pipeline("dictionary,zstd:3")?;
+    let usual = [shuffled.clone(), shuffled.clone()];
+    let [x, v] = usual.clone();
+    assert_eq!(filters("usual")?, [x, v, repeats]);
+    let [x, v] = usual;
+    assert_eq!(filters("text")?, [x, v, zstd.clone()]);
+    // Texts of which each is another.
+    let others = "COPY (SELECT x, x AS v, CAST(x * 7919 % 50021 AS VARCHAR) AS s FROM generate_series(1, 50000) AS g(x)) \
+         TO 'mem://filters/others' STORED AS AZULEJO OPTIONS (dimensions 'x')";
+    rows(&session, others).await?;
+    assert_eq!(filters("others")?[2], zstd);
     let [_, v, s] = filters("said")?;
     assert_eq!([v, s], [pipeline("lz4:1")?, pipeline("zstd:7")?]);
     let [_, v, s] = filters("balanced")?;

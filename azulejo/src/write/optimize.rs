@@ -109,7 +109,7 @@ pub fn choose_filters(
     goal: Goal,
     keeps: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<()> {
-    let chosen = sampled(context, array, cells, |schema, shapes, sample| {
+    let chosen = sampled(context, array, cells, false, |schema, shapes, sample| {
         let keeps = |place: Place, name: &str| {
             (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
         };
@@ -131,18 +131,20 @@ pub fn choose_dictionaries(
     cells: &SampleCells<'_>,
     keeps: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<()> {
-    let chosen = sampled(context, array, cells, |schema, shapes, sample| {
+    let chosen = sampled(context, array, cells, true, |schema, shapes, sample| {
         dictionaries::choose(schema, shapes, sample, keeps)
     })?;
     put(array, chosen);
     Ok(())
 }
 
-/// What is chosen by pieces of the tiles that some cells make.
+/// What is chosen by pieces of the tiles that some cells make; with `whole` as much of each as shows
+/// how many different cells it has.
 fn sampled<R: Send>(
     context: &Context,
     array: &NewArray,
     cells: &SampleCells<'_>,
+    whole: bool,
     choose: impl FnOnce(&ArraySchema, &[FieldShape], &Sample) -> R + Send,
 ) -> Result<R> {
     let schema = as_given(&array.schema, cells);
@@ -151,13 +153,10 @@ fn sampled<R: Send>(
     context.install(|| {
         let schema = &*schema;
         let input = input::bind(schema, &shapes, &cells.columns, &ones)?;
-        let (subarray, columns_first) = (cells.subarray, cells.columns_first);
-        let sample = Sample::new(schema, &shapes, &input, subarray, columns_first)?;
-        Ok(choose(
-            schema,
-            &shapes,
-            &sample.of_tiles(tile_cells(&array.schema)),
-        ))
+        let place = (cells.subarray, cells.columns_first);
+        let tile_cells = tile_cells(&array.schema);
+        let sample = Sample::new(schema, &shapes, &input, place, tile_cells, whole)?;
+        Ok(choose(schema, &shapes, &sample))
     })
 }
 

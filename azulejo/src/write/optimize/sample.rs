@@ -20,6 +20,8 @@ const PIECES: usize = 8;
 pub(super) const PIECE_BYTES: usize = 2 * 64 * 1024;
 /// Bytes of all fields of a piece, where there are many.
 const ROW_BYTES: usize = 4 << 20;
+/// How much more is looked at where it counts how many different cells a whole tile has.
+const WHOLE: usize = 8;
 /// Cells of a piece, where cells are large: fewer would say nothing.
 const FEWEST: usize = 256;
 /// Bytes of texts and offsets of a tile, at most, where they may be encoded together: these are one
@@ -81,20 +83,28 @@ pub(super) fn context(schema: &ArraySchema, shape: &FieldShape) -> FilterContext
 }
 
 impl Sample {
-    /// Takes pieces of the tiles that a write of these cells would make.
+    /// Takes pieces of the tiles, of `tile_cells` each, that a write of these cells would make: with
+    /// `whole` as much of each as shows how many different cells it has.
     pub fn new(
         schema: &ArraySchema,
         shapes: &[FieldShape],
         input: &Input<'_>,
-        subarray: Option<&NdRectangle>,
-        columns_first: bool,
+        (subarray, columns_first): (Option<&NdRectangle>, bool),
+        tile_cells: u64,
+        whole: bool,
     ) -> Result<Self> {
         let contexts = shapes.iter().map(|shape| context(schema, shape)).collect();
-        let cells = (ROW_BYTES / input.bytes_per_cell()).clamp(FEWEST, PIECE_BYTES);
+        let times = if whole { WHOLE } else { 1 };
+        let bytes = PIECE_BYTES * times;
+        let cells = (ROW_BYTES * times / input.bytes_per_cell()).clamp(FEWEST, bytes);
         let sampler = Sampler {
             shapes,
             input,
-            cells,
+            cells: match usize::try_from(tile_cells) {
+                Ok(tile @ 1..) if whole => cells.min(tile),
+                _ => cells,
+            },
+            bytes,
         };
         let pieces = match (schema.is_dense(), subarray) {
             _ if input.cell_num == 0 => Vec::new(),
@@ -115,13 +125,8 @@ impl Sample {
         Ok(Self {
             pieces,
             contexts,
-            tile_cells: 0,
+            tile_cells,
         })
-    }
-
-    /// The same, of tiles of so many cells.
-    pub fn of_tiles(self, tile_cells: u64) -> Self {
-        Self { tile_cells, ..self }
     }
 
     /// The values of a field.
@@ -198,6 +203,8 @@ struct Sampler<'a> {
     input: &'a Input<'a>,
     /// Cells of a piece, at most.
     cells: usize,
+    /// Bytes of a field of a piece, at most.
+    bytes: usize,
 }
 
 impl Sampler<'_> {
@@ -251,7 +258,7 @@ impl Sampler<'_> {
                     false => buffer.data.len() / shape.cell_size().max(1),
                 };
                 let all: Vec<u32> = (0..cells.min(self.cells) as u32).collect();
-                gathered(shape, &buffer.view(shape, cells), &all)
+                gathered(shape, &buffer.view(shape, cells), &all, self.bytes)
             };
             fields.map(cut).collect()
         };
@@ -261,16 +268,21 @@ impl Sampler<'_> {
     fn piece(&self, cells: &[u32]) -> Result<Vec<FieldBuffer>> {
         let fields = self.shapes.iter().zip(&self.input.fields);
         fields
-            .map(|(shape, view)| gathered(shape, view, cells))
+            .map(|(shape, view)| gathered(shape, view, cells, self.bytes))
             .collect()
     }
 }
 
 /// The first of some cells, as many as make a piece; of one that is larger than that its beginning.
-fn gathered(shape: &FieldShape, view: &FieldView<'_>, cells: &[u32]) -> Result<FieldBuffer> {
+fn gathered(
+    shape: &FieldShape,
+    view: &FieldView<'_>,
+    cells: &[u32],
+    piece: usize,
+) -> Result<FieldBuffer> {
     let mut buffer = FieldBuffer::default();
     let Some(offsets) = view.offsets else {
-        let most = (PIECE_BYTES / shape.cell_size().max(1)).max(1);
+        let most = (piece / shape.cell_size().max(1)).max(1);
         buffer.gather(view, cells.get(..most).unwrap_or(cells))?;
         return Ok(buffer);
     };
@@ -281,7 +293,7 @@ fn gathered(shape: &FieldShape, view: &FieldView<'_>, cells: &[u32]) -> Result<F
             return Err(lacking());
         };
         bytes += end - start;
-        if bytes > PIECE_BYTES as u64 {
+        if bytes > piece as u64 {
             break;
         }
         most += 1;
@@ -293,7 +305,7 @@ fn gathered(shape: &FieldShape, view: &FieldView<'_>, cells: &[u32]) -> Result<F
     if let Some(&cell) = cells.first() {
         let data = view.cell(cell as usize);
         let size = shape.datatype.size().max(1);
-        let len = data.len().min(PIECE_BYTES) / size * size;
+        let len = data.len().min(piece) / size * size;
         buffer
             .data
             .extend_from_slice(data.get(..len).unwrap_or_default());

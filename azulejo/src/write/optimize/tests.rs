@@ -462,6 +462,9 @@ fn texts_that_repeat_have_a_dictionary_before_their_filters() {
         (few(100), Datatype::StringAscii, 10_000, true),
         (few(1_000), Datatype::StringUtf8, 10_000, true),
         (few(u64::MAX), Datatype::StringUtf8, 10_000, false),
+        // Small tiles have few of many words twice, large ones all of them.
+        (few(10_000), Datatype::StringUtf8, 2_000, false),
+        (few(10_000), Datatype::StringUtf8, 60_000, true),
         // These have no dictionaries.
         (few(100), Datatype::Char, 10_000, false),
         // A tile is one chunk, which would be too large.
