@@ -32,6 +32,7 @@ mod candidates;
 mod cost;
 mod dictionaries;
 mod goal;
+mod place;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -50,8 +51,8 @@ use crate::space::tile_grid::TileGrid;
 
 use azulejo_format::NdRectangle;
 use azulejo_format::filter::{Pipeline, Scratch};
-use azulejo_format::fragment::Field;
 use azulejo_format::schema::{ArraySchema, ArrayType, NewArray};
+use place::Place;
 use rayon::prelude::*;
 use sample::{Part, Sample};
 use std::borrow::Cow;
@@ -198,26 +199,6 @@ fn as_given<'s>(schema: &'s ArraySchema, cells: &SampleCells<'_>) -> Cow<'s, Arr
     // Tiles are large: what counts is the order within them.
     sparse.capacity = sample::PIECE_BYTES as u64;
     Cow::Owned(sparse)
-}
-
-/// Whose filters are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Attribute(usize),
-    Dimension(usize),
-    Offsets,
-    Validity,
-}
-
-impl Place {
-    /// That of a field's values, if filters are chosen for it.
-    fn of(field: Field) -> Option<Self> {
-        match field {
-            Field::Attribute(i) => Some(Self::Attribute(i)),
-            Field::Dimension(i) => Some(Self::Dimension(i)),
-            _ => None,
-        }
-    }
 }
 
 /// The filters of each place that has cells and is not kept.

@@ -58,7 +58,7 @@ pub fn run(dir: &Path, peer: &mut Peer) -> Outcome {
             1 => String::new(),
             _ => format!("{:0>len$}", cell * 7_919 % words),
         };
-        let cell = |n: usize| (!nullable || n % 11 != 0).then(|| cell(n));
+        let cell = |n: usize| (!nullable || !n.is_multiple_of(11)).then(|| cell(n));
         let mut column = match nullable {
             true => ColumnBuffers::of_optional_strings(name, (0..CELLS).map(cell)),
             false => ColumnBuffers::of_strings(name, (0..CELLS).filter_map(cell)),

@@ -1,7 +1,9 @@
 //! Dictionaries for texts that repeat, before the filters that these have.
 
+use super::cost;
+use super::goal::Goal;
+use super::place::Place;
 use super::sample::{self, Sample, ValueKind};
-use super::{Goal, Place, cost};
 use crate::error::Result;
 use crate::write::fields_of;
 use crate::write::input::FieldShape;
