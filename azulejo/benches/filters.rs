@@ -1,10 +1,13 @@
 //! What undoing a filter takes: the rates of `write/optimize/cost.rs`, measured anew. Prints, for each
-//! filter behind kinds of data, nanoseconds for each byte before it and what became of the bytes.
+//! filter behind kinds of data, nanoseconds for each byte before it and what became of the bytes; for
+//! texts, which are decoded with their offsets, nanoseconds and bytes for each text.
 
 #![expect(clippy::print_stdout, reason = "a table for who runs it")]
 
 use azulejo::format::filter::{FilterContext, Pipeline, Scratch};
+use azulejo::format::tile::var_offsets;
 use azulejo::format::{CellValNum, Datatype, FormatVersion};
+use azulejo::write::optimize::usual_offsets_filters;
 use std::time::Instant;
 
 /// Pipelines to undo; those of which each is another with one filter more show what that filter takes.
@@ -124,6 +127,89 @@ fn main() {
                 per(decode),
                 stored.len() as f64 / bytes.len() as f64,
                 per(encode)
+            );
+        }
+    }
+    texts(random);
+}
+
+/// Filters of texts; offsets that these do not hold are filtered as usual.
+fn texts(mut random: impl FnMut() -> u64) {
+    const TEXTS: usize = 65_536;
+    let mut of = |different: u64, len: usize| -> Vec<String> {
+        let text = |n: u64| format!("{n:0len$}");
+        (0..TEXTS).map(|_| text(random() % different)).collect()
+    };
+    let kinds = [
+        ("100 of 5", of(100, 5)),
+        ("1000 of 12", of(1_000, 12)),
+        ("10000 of 12", of(10_000, 12)),
+        ("20 of 100", of(20, 100)),
+        ("others", of(u64::MAX, 12)),
+    ];
+    println!(
+        "\n{:11} {:34} {:>7} {:>9} {:>9}",
+        "texts", "filters", "ns/text", "stored", "encode"
+    );
+    let ctx = FilterContext {
+        version: FormatVersion::CURRENT,
+        datatype: Datatype::StringUtf8,
+        cell_val_num: CellValNum::Var,
+        key: None,
+    };
+    let beside = usual_offsets_filters();
+    for (name, texts) in &kinds {
+        let data = texts.concat();
+        let ends = texts.iter().scan(0, |end, text| {
+            let start = *end;
+            *end += text.len() as u64;
+            Some(start)
+        });
+        let offsets: Vec<u64> = ends.collect();
+        let bytes: Vec<u8> = offsets.iter().flat_map(|n| n.to_le_bytes()).collect();
+        for text in ["zstd:3", "lz4", "dictionary", "dictionary,zstd:3"] {
+            let pipeline: Pipeline = text.parse().expect("filters");
+            let keeps = pipeline.keeps_offsets_in_data(&ctx);
+            let (mut scratch, mut stored, mut apart) = (Scratch::new(), Vec::new(), Vec::new());
+            let encode = best(|| {
+                stored.clear();
+                apart.clear();
+                pipeline
+                    .encode_tile(
+                        &ctx,
+                        data.as_bytes(),
+                        Some(&offsets),
+                        &mut stored,
+                        &mut scratch,
+                    )
+                    .expect("encodes");
+                if !keeps {
+                    beside
+                        .encode_tile(&ctx.offsets(), &bytes, None, &mut apart, &mut scratch)
+                        .expect("encodes");
+                }
+            });
+            let mut out = vec![0; data.len()];
+            let (mut found, mut raw) = (vec![0; TEXTS], vec![0; bytes.len()]);
+            let decode = best(|| match keeps {
+                true => pipeline
+                    .decode_string_tile(&ctx, &stored, &mut out, &mut found, &mut scratch)
+                    .expect("decodes"),
+                false => pipeline
+                    .decode_tile(&ctx, &stored, &mut out, &mut scratch)
+                    .and_then(|()| {
+                        beside.decode_tile(&ctx.offsets(), &apart, &mut raw, &mut scratch)
+                    })
+                    .and_then(|()| var_offsets::decode(&raw, &mut found))
+                    .and_then(|()| var_offsets::validate(&found, data.len() as u64))
+                    .expect("decodes"),
+            });
+            assert!(out == data.as_bytes() && found == offsets);
+            println!(
+                "{name:11} {text:34} {:7.2} {:9.3} {:9.2}",
+                decode * 1e9 / TEXTS as f64,
+                (stored.len() + apart.len()) as f64 / TEXTS as f64,
+                encode * 1e9 / TEXTS as f64
             );
         }
     }
