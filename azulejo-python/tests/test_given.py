@@ -167,6 +167,23 @@ def test_labels(tmp_path):
             array[0:1] = wrong
 
 
+@pytest.mark.parametrize("made", [
+    lambda: pd.DataFrame({"d": [1, 2], "k": pd.Categorical(["peak", "hill"], ["lake", "peak", "hill"])}),
+    lambda: pl.DataFrame({"d": [1, 2], "k": ["peak", "hill"]}, schema={"d": pl.Int64, "k": pl.Enum(["lake", "peak", "hill"])}),
+    lambda: pa.table({"d": [1, 2], "k": pa.DictionaryArray.from_arrays(pa.array([1, 2]), ["lake", "peak", "hill"])}),
+])
+def test_categories_that_no_row_has_need_no_label(tmp_path, made):
+    schema = az.Schema(
+        [az.Dim("d", (0, 9), 4)], [az.Attr("k", "uint8", enumeration="kinds")], sparse=True,
+        enumerations=[az.enumeration("kinds", ["hill", "peak"])],
+    )
+    array = az.create(tmp_path / "a", schema)
+    array.write(made())
+    assert array.query(order="row").to_pandas()["k"].tolist() == ["peak", "hill"]
+    with pytest.raises(ValueError, match="cell 1 is no index of the 2 labels"):
+        array.write(pa.table({"d": [3, 4], "k": pa.array([0, 2], pa.uint8())}))
+
+
 def test_nulls_in_plain_numpy(tmp_path):
     array = az.write(tmp_path / "a", {"x": np.ma.MaskedArray([1.0, 2.0], [0, 1]), "n": np.ma.MaskedArray([1, 2], [0, 1])})
     assert np.isnan(np.asarray(array["x"])[1])

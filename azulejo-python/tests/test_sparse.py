@@ -117,6 +117,30 @@ def test_evolve(table):
     assert table.query(order="row").to_numpy()["depth"].tolist() == [-1, -1, -1]
 
 
+def test_enumerations_are_extended(tmp_path):
+    schema = az.Schema(
+        [az.Dim("i", (0, 9), 5)],
+        [az.Attr("k", "int8", enumeration="kinds"), az.Attr("n", "uint8", enumeration="tens")],
+        sparse=True,
+        enumerations=[az.enumeration("kinds", ["a", "b"], ordered=True), az.enumeration("tens", np.array([10, 20], "i4"))],
+    )
+    array = az.create(tmp_path / "a", schema)
+    array.write({"i": [1], "k": ["b"], "n": [20]})
+    before = array.at
+    array.evolve(enumerations={"kinds": ["a", "b", "c"], "tens": [10, 20, 30], "more": ["x"]})
+    array.write({"i": [2], "k": ["c"], "n": [30]})
+    found = array.query(order="row").to_numpy()
+    assert found["k"].tolist() == ["b", "c"] and found["n"].tolist() == [20, 30]
+    assert array.schema.enumerations == {"kinds": ["a", "b", "c"], "tens": [10, 20, 30], "more": ["x"]}
+    then = az.open(tmp_path / "a", at=before)
+    assert then.schema.enumerations["kinds"] == ["a", "b"] and then.query("k = 'b'").count() == 1
+    assert array.query("k > 'a'").count() == 2
+    for wrong in (["b", "a", "c", "d"], ["a", "b"], ["a", "b", "c", "c"], [1, 2]):
+        with pytest.raises((ValueError, TypeError)):
+            array.evolve(enumerations={"kinds": wrong})
+    assert array.reopen().schema.enumerations["kinds"] == ["a", "b", "c"]
+
+
 def test_consolidate_vacuum_check(table):
     for i in range(3):
         table.write({"id": [i], "name": ["n"], "height": [1.0], "kind": ["hill"]})

@@ -259,14 +259,17 @@ class Changing:
         expand: Sequence[tuple[Any, Any]] | None = None,
         at: Any = None,
     ) -> None:
-        """Adds and drops attributes, adds enumerations, expands the current domain."""
+        """Adds and drops attributes, adds enumerations, expands the current domain. An enumeration that is
+        there already is extended: all of its labels, and the new ones behind.
+        """
         self._written_to()
+        known = {e["name"]: e for e in self.schema._json.get("enumerations", [])}
         bounds = None if expand is None else self._bounds(expand)
         self._ctx.core.evolve(
             self._uri,
             [json.dumps(attr._json()) for attr in _each(add, Attr)],
             [drop] if isinstance(drop, str) else list(drop),
-            [json.dumps(enumeration(n, v)) for n, v in (enumerations or {}).items()],
+            [json.dumps(enumeration(n, v, like=known.get(n))) for n, v in (enumerations or {}).items()],
             bounds,
             _time.moment(at),
         )
