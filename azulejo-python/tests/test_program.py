@@ -1,5 +1,7 @@
 """GeoTIFF and Zarr through the command line, beside rioxarray, rasterio and xarray. Runs where ``azulejo`` is."""
 
+import datetime as dt
+import decimal
 import os
 import pathlib
 import shutil
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 
 xr = pytest.importorskip("xarray")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 import azulejo_db as az  # noqa: E402
 import azulejo_db.xarray  # noqa: E402, F401
 
@@ -164,6 +168,45 @@ def test_zarr_imported_is_what_xarray_sees(tmp_path, version):
     written = xr.open_dataset(tmp_path / "b", engine="azulejo").load()
     xr.testing.assert_equal(written, xr.open_dataset(tmp_path / "a", engine="azulejo").load())
     assert set(az.open(tmp_path / "a")) == set(az.open(tmp_path / "b"))
+
+
+@pytest.mark.parametrize("made", [
+    [True, False, True], [decimal.Decimal("1.5"), None, decimal.Decimal("2.5")], [b"ab", b"cd", b"ab"],
+    [dt.date(2024, 1, 1), None, dt.date(2024, 1, 1)], [1.5, 2.5, None], ["a", None, "b"],
+])
+def test_parquet_files_that_say_a_column_was_a_dictionary(tmp_path, made):
+    """As pandas writes categories of any type: of some the reader of Parquet would panic."""
+    kind = pa.binary(2) if isinstance(made[0], bytes) else None
+    pq.write_table(pa.table({"c": pa.array(made, kind).dictionary_encode()}), tmp_path / "in.parquet")
+    azulejo("import", tmp_path / "in.parquet", tmp_path / "a")
+    azulejo("export", tmp_path / "a", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")["c"].to_pylist()
+    assert found == [float(v) if isinstance(v, decimal.Decimal) else v for v in made]
+    # Labels of a fixed length, which others do not read as dictionaries.
+    if isinstance(made[0], bytes):
+        azulejo("import", tmp_path / "in.parquet", tmp_path / "b", "--enumerate", "c")
+        azulejo("export", tmp_path / "b", tmp_path / "again.parquet")
+        assert pq.read_table(tmp_path / "again.parquet")["c"].to_pylist() == made
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "h", "m", "s"])
+def test_parquet_keeps_times_as_times(tmp_path, unit):
+    times = np.array([0, -1, 100], f"datetime64[{unit}]")
+    az.write(tmp_path / "a", times, name="t")
+    azulejo("export", tmp_path / "a", tmp_path / "t.parquet")
+    found = pq.read_table(tmp_path / "t.parquet")["t"]
+    assert found.type == pa.timestamp("ms")
+    assert found.to_numpy().tolist() == times.astype("datetime64[ms]").tolist()
+    azulejo("import", tmp_path / "t.parquet", tmp_path / "b")
+    again = az.open(tmp_path / "b")[...]
+    assert again.dtype == times.dtype and (again == times).all()
+
+
+def test_no_time_stays_none_in_parquet(tmp_path):
+    az.write(tmp_path / "a", np.array(["NaT", "2024-01-01"], "datetime64[s]"), name="t")
+    azulejo("export", tmp_path / "a", tmp_path / "t.parquet")
+    azulejo("import", tmp_path / "t.parquet", tmp_path / "b")
+    assert str(az.open(tmp_path / "b")[...]) == "['NaT' '2024-01-01T00:00:00']"
 
 
 def test_named_snapshots(tmp_path):
