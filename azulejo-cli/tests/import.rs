@@ -439,7 +439,7 @@ fn integers_that_no_type_holds_are_not_rounded() {
     let output = place.command("import wide.csv wide").output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("\"a\" holds integers that no type"), "{told}");
-    assert_eq!(place.type_of("wide", "a"), "STRING_UTF8");
+    assert_eq!(place.type_of("wide", "a"), "STRING_UTF8[]");
     assert_eq!(
         place.run("cat wide"),
         "a,b\n18446744073709551615,18446744073709551616\n-1,2\n"
