@@ -6,7 +6,6 @@ use super::profile::{Bounds, Labels, Profile};
 use super::target::Target;
 use super::{Look, parse};
 use crate::error::{CliError, Result};
-use crate::output::parquet_file::is_of_any_length;
 use crate::progress::Progress;
 use crate::value::integer;
 use arrow_array::cast::AsArray;
@@ -255,13 +254,22 @@ impl<'a> TableFile<'a> {
     }
 }
 
-/// The same, dictionaries of what is neither text nor bytes of any length read as their values: the
-/// reader knows no others, though files may say that a column was one.
+/// The same, with columns read as plain values that the file says were dictionaries, where the reader
+/// cannot make them: it would report damage, or panic.
 fn without_odd_dictionaries(
     metadata: ArrowReaderMetadata,
 ) -> parquet::errors::Result<ArrowReaderMetadata> {
     let is_odd = |field: &FieldRef| match field.data_type() {
-        DataType::Dictionary(_, values) => !is_of_any_length(values),
+        DataType::Dictionary(_, values) => matches!(
+            **values,
+            DataType::Boolean
+                | DataType::Float16
+                | DataType::FixedSizeBinary(_)
+                | DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
+                | DataType::Decimal256(..)
+        ),
         _ => false,
     };
     let schema = metadata.schema();
@@ -389,7 +397,8 @@ impl State {
     }
 
     fn finish(self, rows: u64) -> Profile {
-        let labels = (self.dictionary || self.look.labels > 0).then_some(self.labels);
+        let labelled = self.dictionary || self.look.labels > 0 && parse::is_text(self.datatype);
+        let labels = labelled.then_some(self.labels);
         Profile {
             name: self.name,
             datatype: self.datatype,

@@ -72,29 +72,17 @@ fn compression() -> Compression {
 }
 
 /// The type in which Parquet keeps a column. It has no times that are counted in seconds (they would
-/// be plain integers), and others cannot read dictionaries of what is neither text nor bytes of any
-/// length.
+/// be plain integers), and nobody reads dictionaries of bytes of a fixed length.
 fn stored_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Timestamp(TimeUnit::Second, zone) => {
             DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
         }
-        DataType::Dictionary(_, values) if !is_of_any_length(values) => stored_type(values),
+        DataType::Dictionary(_, values) if matches!(**values, DataType::FixedSizeBinary(_)) => {
+            DataType::clone(values)
+        }
         other => other.clone(),
     }
-}
-
-/// Whether values are text or bytes of any length, of which Parquet keeps dictionaries.
-pub fn is_of_any_length(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Utf8
-            | DataType::LargeUtf8
-            | DataType::Utf8View
-            | DataType::Binary
-            | DataType::LargeBinary
-            | DataType::BinaryView
-    )
 }
 
 /// A column in the type of a field of the file.
@@ -102,12 +90,8 @@ fn stored(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
-    let plain = match column.data_type() {
-        DataType::Dictionary(_, values) => cast(column, values)?,
-        _ => Arc::clone(column),
-    };
-    let Some(seconds) = plain.as_primitive_opt::<TimestampSecondType>() else {
-        return Ok(cast(&plain, field.data_type())?);
+    let Some(seconds) = column.as_primitive_opt::<TimestampSecondType>() else {
+        return Ok(cast(column, field.data_type())?);
     };
     let millis: PrimitiveArray<TimestampMillisecondType> = seconds.try_unary(|tick| match tick {
         // No time, in any unit.
