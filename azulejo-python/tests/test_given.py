@@ -138,6 +138,8 @@ def test_data_frames_are_cast_if_nothing_is_lost(tmp_path):
     assert array.query(order="row").to_pandas()["n"].tolist() == [3, 4]
     with pytest.raises(ValueError, match="'n'"):
         array.write(pd.DataFrame({"d": [1], "n": [2**40], "x": [0.5]}))
+    with pytest.raises(ValueError, match="'x' takes FLOAT32, which does not hold 1e\\+300"):
+        array.write(pd.DataFrame({"d": [1, 2, 3], "n": [1, 1, 1], "x": [np.inf, None, 1e300]}))
     for wrong in ([1, 2], None, 5, pa.table({"d": [1]})):
         with pytest.raises((TypeError, ValueError)):
             array.write(wrong)

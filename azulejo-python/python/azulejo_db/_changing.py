@@ -144,6 +144,11 @@ class Changing:
                 cast = table.column(i).cast(wanted, safe=not pa.types.is_floating(wanted))
             except pa.ArrowInvalid as error:
                 raise ValueError(f"column {column.name!r}, as {field['datatype']}: {error}") from None
+            if pa.types.is_floating(wanted) and pa.types.is_floating(column.type):
+                # Of reals beyond a type Arrow makes infinities.
+                before, after = table.column(i).to_numpy(), cast.to_numpy()
+                if len(beyond := before[np.isinf(after) & ~np.isinf(before)]):
+                    raise ValueError(f"column {column.name!r} takes {field['datatype']}, which does not hold {beyond[0]}")
             table = table.set_column(i, column.name, cast)
         return table
 
