@@ -62,6 +62,13 @@ def test_groups(tmp_path):
     assert again["first"][...].tolist() == [0, 1, 2]
     assert again.attrs["title"] == "all"
     assert again.tree() == "below/\nfirst"
+    assert "first" in again and "below" in again and "second" not in again and "first/x" not in again and 1 not in again
+    again["below"].add(str(tmp_path / "g" / "a"), "deep")
+    assert "below/deep" in again and "below/none" not in again
+    az.delete(tmp_path / "g" / "a")
+    assert "first" in again and "below/deep" in again
+    with pytest.raises(az.NotFoundError):
+        again["first"]
     del again["first"]
     assert list(az.open(tmp_path / "g")) == ["below"]
 
