@@ -218,6 +218,16 @@ def test_no_time_stays_none_in_parquet(tmp_path):
     assert az.open(tmp_path / "b")[...].tolist() == np.array(["NaT", "2024-01-01"], "datetime64[s]").tolist()
 
 
+@pytest.mark.parametrize("version", ["zarr", "zarr2"])
+def test_axes_without_coordinates_are_exported_as_such(tmp_path, version):
+    ds = xr.Dataset({"z": ("q", np.array([], "i4")), "w": (("q", "r"), np.zeros((0, 2))), "v": ("r", [1.0, 2.0])})
+    ds.azulejo.to(tmp_path / "d")
+    azulejo("export", tmp_path / "d", tmp_path / "d.zarr", "--format", version)
+    xr.testing.assert_identical(xr.open_zarr(tmp_path / "d.zarr", consolidated=False).load(), ds)
+    azulejo("import", tmp_path / "d.zarr", tmp_path / "again")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "again", engine="azulejo").load(), ds)
+
+
 def test_named_snapshots(tmp_path):
     uri = str(tmp_path / "a")
     az.write(uri, np.arange(6.0))
