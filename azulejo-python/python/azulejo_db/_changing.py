@@ -77,6 +77,11 @@ class Changing:
         Of a sparse array they need coordinates; of a dense one, such a dict or a numpy array fills
         all of it, as ``a[...] = x`` does. All of it is one write: readers see all or nothing.
         """
+        if not is_frame(data) and not isinstance(data, Mapping) and hasattr(data, "__arrow_c_stream__"):
+            # The engine writes it with the schema of now; and a reader gives its rows once: what failed is
+            # not tried again.
+            self._written_to()
+            return self._write_table(data, at)
         return self._as_written(lambda array: array._write(data, at))
 
     def _write(self, data: Any, at: Any) -> list[str]:
