@@ -35,6 +35,12 @@ def test_damage_is_an_error(grid):
     files[0].write_bytes(files[0].read_bytes()[: files[0].stat().st_size // 2])
     with pytest.raises(az.CorruptError):
         az.open(array.uri)[...]
+    # The same error through what takes Arrow.
+    query = az.open(array.uri).query()
+    for read in (query.to_arrow, query.to_polars, lambda: query.to_pandas(split_blocks=True)):
+        with pytest.raises(az.CorruptError) as raised:
+            read()
+        assert str(files[0].name) in str(raised.value)
 
 
 def test_metadata(grid):
