@@ -62,12 +62,37 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, data):
     assert az.object_type(tmp_path / "a") is None
 
 
-def test_an_error_deletes_nothing(tmp_path):
+def _ends_badly():
+    yield pa.record_batch({"i": pa.array([1]), "v": pa.array([1])})
+    raise RuntimeError("no more of it")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"data": np.zeros(2, "c8")}, {"data": np.arange(3), "dims": ("x", "y")}, {"data": np.arange(3), "tiles": (0,)},
+    {"data": np.zeros((2, 2)), "dims": ("x", "x")}, {"data": np.arange(3), "name": "__x"},
+    {"data": np.arange(3), "filters": ["nope"]}, {"data": np.arange(3), "at": "nope"}, {"data": np.arange(3), "key": b"x"},
+    {"data": pd.DataFrame({"v": [1, 2]}, index=pd.Index([1, 1], name="i"))},
+    {"data": pd.DataFrame({"v": [1, 2]}, index=pd.Index(["a", None], name="i"))},
+    {"data": pd.DataFrame({"v": [{"a": 1}]}, index=pd.Index([1], name="i"))},
+    {"data": pa.table({"a": [1]}), "index": "zz"}, {"data": pa.table({"a": [1]})}, {"data": pa.table({"a": [1]}), "index": "a", "tiles": 3},
+    {"data": {"i": [1, 1], "v": [1, 2]}, "index": "i"}, {"data": {"i": [1], "v": [1, 2]}, "index": "i"},
+    {"data": {"i": [1], "v": [1]}, "index": "i", "filters": "nope"},
+    {"data": pa.RecordBatchReader.from_batches(pa.schema({"i": pa.int64(), "v": pa.int64()}), _ends_badly()), "index": "i"},
+])
+def test_an_error_deletes_nothing(tmp_path, wrong):
     az.write(tmp_path / "a", np.arange(3))
-    for wrong in ({"data": np.zeros(2, "c8")}, {"data": np.arange(3), "dims": ("x", "y")}, {"data": np.arange(3), "tiles": (0,)}):
-        with pytest.raises((TypeError, ValueError)):
-            az.write(tmp_path / "a", mode="w", **wrong)
+    with pytest.raises((TypeError, ValueError, az.UnsupportedError)):
+        az.write(tmp_path / "a", mode="w", **wrong)
     assert az.open(tmp_path / "a")[...].tolist() == [0, 1, 2]
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_an_array_is_replaced_by_what_is_made_of_it(tmp_path):
+    made = az.write(tmp_path / "a", {"i": [1, 2, 3], "v": [10, 20, 30]}, index="i", filters="gzip")
+    assert [attr["filters"]["filters"][0]["filter"] for attr in made.schema.attrs] == ["gzip"]
+    again = az.write(tmp_path / "a", made.query("v > 10"), index="i", mode="w")
+    assert again.query(order="row").to_numpy()["v"].tolist() == [20, 30]
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
 def test_empty_arrays_grow(tmp_path):
