@@ -92,7 +92,17 @@ def test_an_array_is_replaced_by_what_is_made_of_it(tmp_path):
     assert [attr["filters"]["filters"][0]["filter"] for attr in made.schema.attrs] == ["gzip"]
     again = az.write(tmp_path / "a", made.query("v > 10"), index="i", mode="w")
     assert again.query(order="row").to_numpy()["v"].tolist() == [20, 30]
+    # What is none of it stays where it was.
+    (tmp_path / "a" / "README").write_text("mine")
+    az.write(tmp_path / "a", np.arange(2), mode="w")
+    assert az.open(tmp_path / "a")[...].tolist() == [0, 1]
+    assert (tmp_path / "a" / "README").read_text() == "mine"
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert az.write("mem://replaced", np.arange(2)).shape == (2,)
+    assert az.write("mem://replaced", np.arange(3), mode="w")[...].tolist() == [0, 1, 2]
+    az.create_group(tmp_path / "g")
+    with pytest.raises(az.ExistsError, match="is a group"):
+        az.write(tmp_path / "g", np.arange(2), mode="w")
 
 
 def test_empty_arrays_grow(tmp_path):

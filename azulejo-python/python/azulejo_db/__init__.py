@@ -154,7 +154,10 @@ def write(
         )
     index = [index] if isinstance(index, str) else index
     grid = not table and index is None
-    there = ctx.core.object_type(uri) is not None
+    kind = ctx.core.object_type(uri)
+    there = kind is not None
+    if mode == "w" and kind == "group":
+        raise ExistsError(f"{uri} is a group, no array: it is not replaced; delete it first", uri)
     if mode == "a" and there:
         array = Array(uri, "w", ctx=ctx)
         if grid and not array.schema.sparse:
@@ -172,19 +175,10 @@ def write(
         array = _made.grid(place, named, dims, tiles, filters, optimize, at, ctx)
     else:
         array = _made.table(place, data, index, filters, optimize, at, ctx)
-    if not replaced:
-        return array
-    try:
-        ctx.core.delete(uri, False)
-    except BaseException:
-        ctx.core.delete(place, False)
-        raise
-    try:
-        ctx.core.transfer(place, uri, False)
-    except BaseException as error:
-        error.add_note(f"what was to take its place lies in {place}")
-        raise
-    return Array(uri, "w", ctx=ctx)
+    if replaced:
+        _made.put_in_place(place, uri, ctx)
+        return Array(uri, "w", ctx=ctx)
+    return array
 
 
 async def write_async(uri: str | os.PathLike, data: Any, **options: Any) -> Array:

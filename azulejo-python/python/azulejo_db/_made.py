@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -100,3 +101,25 @@ def table(
     with _created(uri, schema, at, ctx) as array:
         array.write(rows, at=at) if isinstance(rows, Mapping) else array._write_stream(rows, at)
     return array
+
+
+def put_in_place(new: str, uri: str, ctx: Context) -> None:
+    """Moves a new array to where another one lies, which goes. Whatever fails, one of the two is there."""
+    aside = f"{new}.old"
+    try:
+        ctx.core.transfer(uri, aside, False)
+        try:
+            ctx.core.transfer(new, uri, False)
+        except BaseException:
+            ctx.core.transfer(aside, uri, False)
+            raise
+    except BaseException:
+        ctx.core.delete(new, False)
+        raise
+    ctx.core.delete(aside, False)
+    # Files in an array's folder that are none of it stay where they were.
+    left, place = aside.removeprefix("file://"), uri.removeprefix("file://")
+    if os.path.isdir(left):
+        for name in os.listdir(left):
+            os.replace(os.path.join(left, name), os.path.join(place, name))
+        os.rmdir(left)
