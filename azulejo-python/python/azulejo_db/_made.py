@@ -49,11 +49,16 @@ def grid(
     with _created(uri, schema, at, ctx) as array:
         shape = next(iter(columns.values()))[0].shape
         if 0 in shape:
-            array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
-            array._refresh()
+            name_empty_dims(array, shape)
         else:
             array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), cells, at)
     return array
+
+
+def name_empty_dims(array: Array, shape: Sequence[int]) -> None:
+    """Says of a new array which of its dimensions have no coordinates yet."""
+    array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
+    array._refresh()
 
 
 def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -> Schema:
