@@ -140,6 +140,60 @@ fn dense_files_too() {
     }
 }
 
+/// Unpacks an archive of the tests' data.
+fn unpack(bench: &Bench, name: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let packed = std::fs::read(path.join("tests").join(name)).unwrap();
+    let unpacked = flate2::read::GzDecoder::new(&packed[..]);
+    tar::Archive::new(unpacked).unpack(bench.path()).unwrap();
+}
+
+/// The arrays of a group.
+fn members(bench: &Bench, uri: &str) -> Vec<String> {
+    let listed = bench.json(&format!("ls {uri}"));
+    let names = listed.as_array().unwrap().iter();
+    names
+        .map(|member| member["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn datasets_too() {
+    let bench = Bench::new();
+    unpack(&bench, "zarr.tar.gz");
+    unpack(&bench, "geotiff.tar.gz");
+    let mut differ = 0;
+    for (file, goal) in [
+        ("ds3.zarr", "size"),
+        ("ds2.zarr", "speed"),
+        ("v3.zarr", "balanced"),
+        ("float32-strips.tif", "size"),
+        ("int16.tif", "speed"),
+    ] {
+        let plain = format!("plain-{file}");
+        bench.line(&format!("import {file} {plain}"));
+        let chosen = format!("chosen-{file}");
+        bench.line(&format!("import {file} {chosen} --optimize {goal}"));
+        let names = members(&bench, &plain);
+        assert!(
+            names.len() > 2 && names == members(&bench, &chosen),
+            "{names:?}"
+        );
+        for name in names {
+            let read = |uri: &str| {
+                bench
+                    .line(&format!("cat {uri}/{name} --limit 9999 --json"))
+                    .out
+            };
+            assert_eq!(read(&plain), read(&chosen), "{goal} {file} {name}");
+            let schema = |uri: &str| bench.json(&format!("schema {uri}/{name}"));
+            let (plain, chosen) = (schema(&plain), schema(&chosen));
+            differ += usize::from(plain["attributes"] != chosen["attributes"]);
+        }
+    }
+    assert!(differ > 8, "{differ}");
+}
+
 #[test]
 fn files_with_next_to_nothing_in_them() {
     let bench = Bench::new();

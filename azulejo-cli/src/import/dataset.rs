@@ -159,21 +159,27 @@ impl Variable {
     ) -> Result<Vec<String>> {
         let mut writer = session.context.array(uri).writer(options)?;
         self.cells.each_box(session, &mut |bounds, set| {
-            let ranges = bounds.iter().enumerate().map(|(axis, (low, size))| {
-                let others = behind.filter(|(along, _)| *along == axis);
-                let low = low + others.map_or(0, |(_, others)| others);
-                Range::of(low as i64, (low + size - 1) as i64)
-            });
-            let mut ranges: Vec<Range> = ranges.collect();
-            if ranges.is_empty() {
-                ranges.push(Range::of(0i64, 0i64));
-            }
-            writer.write_box(&NdRectangle { ranges }, &set)?;
+            writer.write_box(&box_at(bounds, behind), &set)?;
             done(set.cell_num as u64);
             Ok(())
         })?;
         Ok(writer.finish()?)
     }
+}
+
+/// The box of an array that cells come for; along an axis `behind` so many others.
+pub fn box_at(bounds: &[(u64, u64)], behind: Option<(usize, u64)>) -> NdRectangle {
+    let ranges = bounds.iter().enumerate().map(|(axis, (low, size))| {
+        let others = behind.filter(|(along, _)| *along == axis);
+        let low = low + others.map_or(0, |(_, others)| others);
+        Range::of(low as i64, (low + size - 1) as i64)
+    });
+    let mut ranges: Vec<Range> = ranges.collect();
+    // A variable without dimensions has one cell.
+    if ranges.is_empty() {
+        ranges.push(Range::of(0i64, 0i64));
+    }
+    NdRectangle { ranges }
 }
 
 /// How boxes of a variable are written.

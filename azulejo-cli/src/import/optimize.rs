@@ -1,12 +1,15 @@
 //! Filters chosen by the file's own cells (`--optimize`).
 
 use super::batch::Batch;
+use super::dataset;
 use super::grid::Grid;
 use super::plan::{Plan, Shape};
 use super::source::Source;
 use super::target::Target;
 use crate::error::{CliError, Result};
 use crate::session::Session;
+use azulejo::column::ColumnSet;
+use azulejo::format::NdRectangle;
 use azulejo::write::optimize::{Goal, SampleCells, choose_filters};
 
 /// Bytes of cells that are looked at, at most: those at the file's beginning, of which the places
@@ -107,4 +110,62 @@ fn first_cells(
         true => Ok(batch),
         false => read.map(|()| batch),
     }
+}
+
+/// Boxes of a variable that are looked at, at most, until one has cells that differ.
+const BOXES: usize = 16;
+
+/// Chooses the filters of a dataset's variables by their own cells: those of the first box that are
+/// not all the same, as the edges of images and of seas are. A variable without such a box keeps
+/// its filters.
+pub fn choose_for_dataset(session: &Session, plan: &mut dataset::Plan, goal: Goal) -> Result<()> {
+    for variable in &mut plan.variables {
+        let Some((bounds, cells)) = first_box_that_differs(session, variable)? else {
+            continue;
+        };
+        choose_filters(
+            &session.context,
+            &mut variable.array,
+            &SampleCells::of(&cells).in_box(&bounds, false),
+            goal,
+            &|_| false,
+        )?;
+    }
+    Ok(())
+}
+
+/// A box of a variable whose cells are not all the same, and where it lies.
+fn first_box_that_differs(
+    session: &Session,
+    variable: &dataset::Variable,
+) -> Result<Option<(NdRectangle, ColumnSet)>> {
+    let (mut seen, mut found) = (0, None);
+    let read = variable.cells.each_box(session, &mut |bounds, set| {
+        seen += 1;
+        if differ(&set) {
+            found = Some((dataset::box_at(bounds, None), set));
+        }
+        match found.is_some() || seen == BOXES {
+            // Nobody sees it: it ends the read.
+            true => Err(CliError::usage("enough cells were looked at")),
+            false => Ok(()),
+        }
+    });
+    match found.is_some() || seen == BOXES {
+        true => Ok(found),
+        false => read.map(|()| None),
+    }
+}
+
+/// Whether two cells are not the same.
+fn differ(cells: &ColumnSet) -> bool {
+    cells.columns.iter().any(|column| {
+        let data = column.data.as_slice();
+        let size = column.column_type.cell_size().max(1);
+        // Texts that follow one another count as one: a repeated one is no reason to look further.
+        column.offsets.is_some()
+            || data
+                .get(size..)
+                .is_some_and(|rest| rest != &data[..rest.len()])
+    })
 }

@@ -65,6 +65,7 @@ pub fn run(stage: &Stage, options: &[&str]) -> Outcome {
         let all: Vec<&Operation> = OPERATIONS.iter().filter(on).collect();
         let pair = [random.pick(&all), random.pick(&all)];
         pairs += 1;
+        super::servers::gets_on();
         wrong.extend(matrix.pair(before, pair, &mut random)?);
     }
     println!(

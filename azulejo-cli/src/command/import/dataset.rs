@@ -8,7 +8,7 @@ use crate::error::{CliError, Result};
 use crate::geotiff::is_tiff;
 use crate::import::append::Append;
 use crate::import::dataset::{self, Plan, Variable};
-use crate::import::{geotiff, zarr};
+use crate::import::{geotiff, optimize, zarr};
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
@@ -51,7 +51,7 @@ pub fn of(args: &ImportArgs) -> Option<(&Path, Kind)> {
 /// Imports a file or a store.
 pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) -> Result<()> {
     refuse_options(args, kind)?;
-    let plan = match kind {
+    let mut plan = match kind {
         Kind::Zarr => {
             let name = path.file_stem().and_then(|name| name.to_str());
             zarr::plan(open(path)?, name.unwrap_or("value"))?
@@ -84,6 +84,9 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
             )));
         }
         None => {}
+    }
+    if let Some(optimize) = args.fields.optimize {
+        optimize::choose_for_dataset(session, &mut plan, optimize.goal())?;
     }
     object.begin_making(&source_text(args))?;
     let made = dataset::make(session, &plan, &args.uri, args.at);
@@ -153,7 +156,6 @@ fn refuse_options(args: &ImportArgs, kind: Kind) -> Result<()> {
         ("--required", !fields.required.is_empty()),
         ("--enumerate", fields.enumerate.is_some()),
         ("--filter", !fields.filters.is_empty()),
-        ("--optimize", fields.optimize.is_some()),
         ("--offset", !args.place.offset.is_empty()),
         ("--overwrite", args.place.overwrite),
         ("--strict", args.place.strict),
