@@ -7,6 +7,7 @@ pub mod digits;
 pub mod drawing;
 pub mod npy;
 pub mod out;
+pub mod parquet_file;
 pub mod picture;
 pub mod png;
 pub mod raster;
@@ -19,22 +20,8 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_json::writer::{LineDelimited, WriterBuilder};
 use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
+use parquet_file::ParquetWriter;
 use std::io::Write;
-
-/// Zstandard; Snappy where its library in C is left out.
-fn parquet_compression() -> Compression {
-    if cfg!(feature = "c-codecs") {
-        Compression::ZSTD(ZstdLevel::default())
-    } else {
-        Compression::SNAPPY
-    }
-}
-
-/// Bytes of a Parquet row group under way at which it is written out.
-const ROW_GROUP_BYTES: usize = 128 << 20;
 
 /// Rows that are formatted at a time, a fraction of a second's work.
 const PIECE: usize = 1 << 14;
@@ -50,7 +37,7 @@ pub enum BatchWriter<W: Write + Send> {
     /// An Arrow IPC file.
     ArrowFile(FileWriter<W>),
     /// A Parquet file.
-    Parquet(ArrowWriter<W>),
+    Parquet(ParquetWriter<W>),
 }
 
 impl<W: Write + Send> BatchWriter<W> {
@@ -76,15 +63,7 @@ impl<W: Write + Send> BatchWriter<W> {
 
     /// Begins a Parquet file.
     pub fn parquet(out: W, schema: &SchemaRef) -> Result<Self> {
-        let properties = WriterProperties::builder()
-            .set_compression(parquet_compression())
-            .set_created_by(concat!("azulejo ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
-        Ok(Self::Parquet(ArrowWriter::try_new(
-            out,
-            schema.clone(),
-            Some(properties),
-        )?))
+        Ok(Self::Parquet(ParquetWriter::new(out, schema)?))
     }
 
     /// Writes one batch, in pieces between which it can be interrupted where the format knows no
@@ -106,12 +85,7 @@ impl<W: Write + Send> BatchWriter<W> {
             Self::Ndjson(writer) => writer.write(batch)?,
             Self::ArrowStream(writer) => writer.write(batch)?,
             Self::ArrowFile(writer) => writer.write(batch)?,
-            Self::Parquet(writer) => {
-                writer.write(batch)?;
-                if writer.in_progress_size() >= ROW_GROUP_BYTES {
-                    writer.flush()?;
-                }
-            }
+            Self::Parquet(writer) => writer.write(batch)?,
         }
         Ok(())
     }
@@ -132,9 +106,7 @@ impl<W: Write + Send> BatchWriter<W> {
                 writer.finish()?;
                 writer.get_mut().flush()?;
             }
-            Self::Parquet(writer) => {
-                writer.into_inner()?.flush()?;
-            }
+            Self::Parquet(writer) => writer.finish()?,
         }
         Ok(())
     }

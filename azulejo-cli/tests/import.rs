@@ -430,6 +430,25 @@ fn numbers_beyond_a_type_are_not_infinite() {
 }
 
 #[test]
+fn integers_that_no_type_holds_are_not_rounded() {
+    let place = Place::new();
+    place.write(
+        "wide.csv",
+        "a,b\n18446744073709551615,18446744073709551616\n-1,2\n",
+    );
+    let output = place.command("import wide.csv wide").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("\"a\" holds integers that no type"), "{told}");
+    assert_eq!(place.type_of("wide", "a"), "STRING_UTF8[]");
+    assert_eq!(
+        place.run("cat wide"),
+        "a,b\n18446744073709551615,18446744073709551616\n-1,2\n"
+    );
+    place.run("import wide.csv rounded --type a=FLOAT64");
+    assert_eq!(place.type_of("rounded", "a"), "FLOAT64");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let place = Place::new();
     place.write("a.csv", "x,y\n1,a\n,b\n");

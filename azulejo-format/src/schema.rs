@@ -25,7 +25,7 @@ pub use dimension_label::DimensionLabel;
 pub use domain::Domain;
 pub use enumeration::{Enumeration, EnumerationIndex};
 pub use evolution::SchemaEvolution;
-pub use field::FieldIndex;
+pub use field::{CellType, FieldIndex};
 pub use tile_axis::{Coordinate, TileAxis};
 
 use crate::error::{DecodeError, Result};

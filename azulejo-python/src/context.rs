@@ -397,16 +397,23 @@ impl Context {
         self.run_small(py, uri, |context| {
             let attribute = |text: &String| attribute_from_json(&json(text)?);
             let enumeration = |text: &String| enumeration_from_json(&json(text)?);
-            let evolution = SchemaEvolution {
+            let mut evolution = SchemaEvolution {
                 add_attributes: add.iter().map(attribute).collect::<Result<_, _>>()?,
                 drop_attributes: drop,
-                add_enumerations: enumerations
-                    .iter()
-                    .map(enumeration)
-                    .collect::<Result<_, _>>()?,
                 expand_current_domain: expand.map(rectangle),
                 ..SchemaEvolution::default()
             };
+            if !enumerations.is_empty() {
+                let array = context.array(uri).open()?;
+                for text in &enumerations {
+                    let given = enumeration(text)?;
+                    match array.schema().enumeration(&given.name) {
+                        // With the labels that are there before the new ones, which the engine checks.
+                        Some(_) => evolution.extend_enumerations.push(given),
+                        None => evolution.add_enumerations.push(given),
+                    }
+                }
+            }
             context.array(uri).evolve(&evolution, at)
         })
     }

@@ -3,11 +3,12 @@
 use crate::buffer::{self, Buffer};
 use crate::views::Views;
 use crate::work;
-use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use azulejo::CancelHandle;
 use azulejo::arrow::ArrowOptions;
+use azulejo::arrow::arrow_schema::{ArrowError, SchemaRef};
 use azulejo::column::ColumnMut;
 use azulejo::format::CellValNum;
 use azulejo::{ColumnSet, Error};
@@ -15,7 +16,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// A read under way: an iterator of batches, each a dict of columns.
 #[pyclass(frozen)]
@@ -26,6 +27,40 @@ pub struct Reader {
     short: bool,
     /// `None` once it was given away or an error came.
     reader: Mutex<Option<azulejo::Reader>>,
+    /// The engine's error that ended the stream which was made of it.
+    failure: Failure,
+}
+
+type Failure = Arc<Mutex<Option<Error>>>;
+
+/// Record batches whose consumers, on threads of their own and in other languages, get the text of an
+/// error: the error itself is kept for the caller.
+#[derive(Debug)]
+struct Told<R> {
+    batches: R,
+    failure: Failure,
+}
+
+impl<R: RecordBatchReader> Iterator for Told<R> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let error = match self.batches.next()? {
+            Err(ArrowError::ExternalError(error)) => error,
+            other => return Some(other),
+        };
+        let text = error.to_string();
+        if let (Ok(error), Ok(mut place)) = (error.downcast::<Error>(), self.failure.lock()) {
+            *place = Some(*error);
+        }
+        Some(Err(ArrowError::ExternalError(text.into())))
+    }
+}
+
+impl<R: RecordBatchReader> RecordBatchReader for Told<R> {
+    fn schema(&self) -> SchemaRef {
+        self.batches.schema()
+    }
 }
 
 /// Where the cells of a field go: values, starts, validity.
@@ -38,6 +73,7 @@ impl Reader {
             cancel,
             short,
             reader: Mutex::new(Some(reader)),
+            failure: Failure::default(),
         }
     }
 
@@ -68,6 +104,10 @@ impl Reader {
             .take()?
             .record_batches(ArrowOptions::new().raw(raw))
             .map_err(|error| crate::error::raised(py, &error))?;
+        let batches = Told {
+            batches,
+            failure: Arc::clone(&self.failure),
+        };
         Ok(match views {
             true => Box::new(Views::of(batches)),
             false => Box::new(batches),
@@ -164,6 +204,12 @@ impl Reader {
         let stream = FFI_ArrowArrayStream::new(self.batches(py, views, raw)?);
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;
         Ok(capsule.unbind())
+    }
+
+    /// The exception of what ended that stream, if the engine did.
+    fn failure(&self, py: Python<'_>) -> Option<PyErr> {
+        let place = self.failure.lock().ok()?;
+        place.as_ref().map(|error| crate::error::raised(py, error))
     }
 
     /// What that stream's batches are like, as a capsule of Arrow's C schema interface. Nothing is

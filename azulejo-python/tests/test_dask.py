@@ -33,6 +33,12 @@ def test_chunks_there_and_back(cells, tmp_path):
     np.testing.assert_array_equal(found.compute(), cells)
 
 
+def test_nothing_yet(tmp_path):
+    array = azd.write(tmp_path / "a", da.zeros((0, 3), dtype="i4"))
+    assert array.shape == (0, 3) and array[...].shape == (0, 3)
+    assert azd.write(array, da.ones((2, 3), dtype="i4", chunks=(1, 3)), mode="a")[...].tolist() == [[1] * 3] * 2
+
+
 def test_boxes_and_growth(cells, tmp_path):
     array = azd.write(tmp_path / "a", da.from_array(cells, chunks=25), name="v")
     part = da.ones((10, 5), chunks=(5, 5))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import azulejo_db as az
+from azulejo_db._index import Box
 
 KEYS = [
     np.s_[...],
@@ -142,7 +143,7 @@ def test_text(tmp_path):
 def test_time_travel(tmp_path):
     array = az.write(tmp_path / "a", np.zeros(4), at=1000)
     array._ctx.core  # the context is there
-    array._write_box(az.Box.of_pairs(array, [(0, 3)]), {"": np.ones(4)}, at=2000)
+    array._write_box(Box.of_pairs(array, [(0, 3)]), {"": np.ones(4)}, at=2000)
     assert az.open(tmp_path / "a", at=1500)[...].tolist() == [0, 0, 0, 0]
     assert az.open(tmp_path / "a", at=2500)[...].tolist() == [1, 1, 1, 1]
     assert az.open(tmp_path / "a", at="1970-01-01")[...].tolist() == [1, 1, 1, 1]

@@ -35,6 +35,12 @@ def test_damage_is_an_error(grid):
     files[0].write_bytes(files[0].read_bytes()[: files[0].stat().st_size // 2])
     with pytest.raises(az.CorruptError):
         az.open(array.uri)[...]
+    # The same error through what takes Arrow.
+    query = az.open(array.uri).query()
+    for read in (query.to_arrow, query.to_polars, lambda: query.to_pandas(split_blocks=True)):
+        with pytest.raises(az.CorruptError) as raised:
+            read()
+        assert str(files[0].name) in str(raised.value)
 
 
 def test_metadata(grid):
@@ -62,6 +68,13 @@ def test_groups(tmp_path):
     assert again["first"][...].tolist() == [0, 1, 2]
     assert again.attrs["title"] == "all"
     assert again.tree() == "below/\nfirst"
+    assert "first" in again and "below" in again and "second" not in again and "first/x" not in again and 1 not in again
+    again["below"].add(str(tmp_path / "g" / "a"), "deep")
+    assert "below/deep" in again and "below/none" not in again
+    az.delete(tmp_path / "g" / "a")
+    assert "first" in again and "below/deep" in again
+    with pytest.raises(az.NotFoundError):
+        again["first"]
     del again["first"]
     assert list(az.open(tmp_path / "g")) == ["below"]
 

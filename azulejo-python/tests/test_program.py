@@ -1,5 +1,7 @@
 """GeoTIFF and Zarr through the command line, beside rioxarray, rasterio and xarray. Runs where ``azulejo`` is."""
 
+import datetime as dt
+import decimal
 import os
 import pathlib
 import shutil
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 
 xr = pytest.importorskip("xarray")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 import azulejo_db as az  # noqa: E402
 import azulejo_db.xarray  # noqa: E402, F401
 
@@ -164,6 +168,64 @@ def test_zarr_imported_is_what_xarray_sees(tmp_path, version):
     written = xr.open_dataset(tmp_path / "b", engine="azulejo").load()
     xr.testing.assert_equal(written, xr.open_dataset(tmp_path / "a", engine="azulejo").load())
     assert set(az.open(tmp_path / "a")) == set(az.open(tmp_path / "b"))
+
+
+@pytest.mark.parametrize("made", [
+    [True, False, True], [decimal.Decimal("1.5"), None, decimal.Decimal("2.5")], [b"ab", b"cd", b"ab"],
+    [dt.date(2024, 1, 1), None, dt.date(2024, 1, 1)], [1.5, 2.5, None], ["a", None, "b"],
+])
+def test_parquet_files_that_say_a_column_was_a_dictionary(tmp_path, made):
+    """As pandas writes categories of any type: of some the reader of Parquet would panic."""
+    kind = pa.binary(2) if isinstance(made[0], bytes) else None
+    pq.write_table(pa.table({"c": pa.array(made, kind).dictionary_encode()}), tmp_path / "in.parquet")
+    azulejo("import", tmp_path / "in.parquet", tmp_path / "a")
+    azulejo("export", tmp_path / "a", tmp_path / "out.parquet")
+    found = pq.read_table(tmp_path / "out.parquet")["c"].to_pylist()
+    assert found == [float(v) if isinstance(v, decimal.Decimal) else v for v in made]
+
+
+def test_labels_of_a_fixed_length_are_read_by_others(tmp_path):
+    made = [b"ab", b"cd", b"ab"]
+    table = pa.table({"c": pa.array(made, pa.binary(2)).dictionary_encode(), "n": [1, 2, 1]})
+    with pa.ipc.new_file(tmp_path / "in.arrow", table.schema) as file:
+        file.write_table(table)
+    azulejo("import", tmp_path / "in.arrow", tmp_path / "a")
+    assert az.open(tmp_path / "a").schema.enumerations["c"]
+    azulejo("export", tmp_path / "a", tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["c"].to_pylist() == made
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        azulejo("import", tmp_path / "out.parquet", tmp_path / "b", "--enumerate", "n")
+    assert "holds INT64, not text" in refused.value.stderr
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "h", "m", "s"])
+def test_parquet_keeps_times_as_times(tmp_path, unit):
+    times = np.array([0, -1, 100], f"datetime64[{unit}]")
+    az.write(tmp_path / "a", times, name="t")
+    azulejo("export", tmp_path / "a", tmp_path / "t.parquet")
+    found = pq.read_table(tmp_path / "t.parquet")["t"]
+    assert found.type == pa.timestamp("ms")
+    assert found.to_numpy().tolist() == times.astype("datetime64[ms]").tolist()
+    azulejo("import", tmp_path / "t.parquet", tmp_path / "b")
+    again = az.open(tmp_path / "b")[...]
+    assert again.dtype == times.dtype and (again == times).all()
+
+
+def test_no_time_stays_none_in_parquet(tmp_path):
+    az.write(tmp_path / "a", np.array(["NaT", "2024-01-01"], "datetime64[s]"), name="t")
+    azulejo("export", tmp_path / "a", tmp_path / "t.parquet")
+    azulejo("import", tmp_path / "t.parquet", tmp_path / "b")
+    assert az.open(tmp_path / "b")[...].tolist() == np.array(["NaT", "2024-01-01"], "datetime64[s]").tolist()
+
+
+@pytest.mark.parametrize("version", ["zarr", "zarr2"])
+def test_axes_without_coordinates_are_exported_as_such(tmp_path, version):
+    ds = xr.Dataset({"z": ("q", np.array([], "i4")), "w": (("q", "r"), np.zeros((0, 2))), "v": ("r", [1.0, 2.0])})
+    ds.azulejo.to(tmp_path / "d")
+    azulejo("export", tmp_path / "d", tmp_path / "d.zarr", "--format", version)
+    xr.testing.assert_identical(xr.open_zarr(tmp_path / "d.zarr", consolidated=False).load(), ds)
+    azulejo("import", tmp_path / "d.zarr", tmp_path / "again")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "again", engine="azulejo").load(), ds)
 
 
 def test_named_snapshots(tmp_path):

@@ -80,6 +80,37 @@ def test_arrow_in(tmp_path):
     assert array.query(col("t") == 5).to_numpy()["s"].tolist() == ["p"]
 
 
+def test_a_reader_that_fails_is_told_whatever_was_written_before(tmp_path):
+    schema = az.Schema([az.Dim("i", (0, 99), 10)], [az.Attr("v", "int32")], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+
+    def reader(*tables):
+        return pa.RecordBatchReader.from_batches(tables[0].schema, [b for t in tables for b in t.to_batches()])
+
+    def raising(table):
+        yield table.to_batches()[0]
+        raise ValueError("no more of it")
+
+    def table(i, v, kind=pa.int32()):
+        return pa.table({"i": i, "v": pa.array(v, kind)})
+
+    good = table([1, 2], [1, 2])
+    for before in (0, 2):
+        for wrong in (
+            reader(table([3, 100], [3, 4])), reader(good, table([3], [None])), reader(table([3], [0.5], pa.float64())),
+            pa.RecordBatchReader.from_batches(good.schema, raising(good)),
+        ):
+            with pytest.raises(ValueError):
+                array.write(wrong)
+            assert array.reopen().agg("count") == before
+        # From here on the handle has written, and is not opened anew for each write.
+        array.write(reader(good))
+    # Another one may change the schema meanwhile.
+    az.open(tmp_path / "a", "w").evolve(add=[az.Attr("w", "int8")])
+    array.write(reader(good.append_column("w", pa.array([1, 2], pa.int8()))))
+    assert array.query(order="row").to_numpy()["w"].tolist() == [1, 2]
+
+
 def test_data_frames(tmp_path):
     frame = pd.DataFrame(
         {"v": [1.5, 2.5], "s": ["x", "y"]},
@@ -115,6 +146,30 @@ def test_evolve(table):
     table.evolve(add=[az.Attr("depth", "int32", fill=-1)], drop=["kind"])
     assert table.schema.attr_names == ["name", "height", "depth"]
     assert table.query(order="row").to_numpy()["depth"].tolist() == [-1, -1, -1]
+
+
+def test_enumerations_are_extended(tmp_path):
+    schema = az.Schema(
+        [az.Dim("i", (0, 9), 5)],
+        [az.Attr("k", "int8", enumeration="kinds"), az.Attr("n", "uint8", enumeration="tens")],
+        sparse=True,
+        enumerations=[az.enumeration("kinds", ["a", "b"], ordered=True), az.enumeration("tens", np.array([10, 20], "i4"))],
+    )
+    array = az.create(tmp_path / "a", schema)
+    array.write({"i": [1], "k": ["b"], "n": [20]})
+    before = array.at
+    array.evolve(enumerations={"kinds": ["a", "b", "c"], "tens": [10, 20, 30], "more": ["x"]})
+    array.write({"i": [2], "k": ["c"], "n": [30]})
+    found = array.query(order="row").to_numpy()
+    assert found["k"].tolist() == ["b", "c"] and found["n"].tolist() == [20, 30]
+    assert array.schema.enumerations == {"kinds": ["a", "b", "c"], "tens": [10, 20, 30], "more": ["x"]}
+    then = az.open(tmp_path / "a", at=before)
+    assert then.schema.enumerations["kinds"] == ["a", "b"] and then.query("k = 'b'").count() == 1
+    assert array.query("k > 'a'").count() == 2
+    for wrong in (["b", "a", "c", "d"], ["a", "b"], ["a", "b", "c", "c"], [1, 2]):
+        with pytest.raises((ValueError, TypeError)):
+            array.evolve(enumerations={"kinds": wrong})
+    assert array.reopen().schema.enumerations["kinds"] == ["a", "b", "c"]
 
 
 def test_consolidate_vacuum_check(table):

@@ -206,3 +206,44 @@ def test_names_that_only_end_as_those_of_coordinates_do(tmp_path):
     more.azulejo.to(tmp_path / "d", append_dim="x")
     both = xr.concat([ds, more], "x", data_vars="minimal")
     xr.testing.assert_identical(xr.open_dataset(tmp_path / "d").load(), both)
+
+
+def _grown(times, **variables):
+    return xr.Dataset({name: ("t", values) for name, values in variables.items()}, {"t": times})
+
+
+def test_an_append_has_all_variables_along_its_dimension(tmp_path):
+    """Beyond the shortest of them nothing would be seen."""
+    both = _grown([0, 1], v=[1.0, 2.0], w=[1, 2])
+    both.azulejo.to(tmp_path / "d")
+    for wrong, says in [
+        (_grown([2], v=[3.0]), "lacks \\['w'\\]"),
+        (_grown([2], v=[3.0], w=[3]).drop_vars("t"), "lacks \\['t'\\]"),
+        (_grown([2], v=[3.0], w=[3], u=[3]), "has \\['u'\\]"),
+    ]:
+        with pytest.raises(ValueError, match=says):
+            wrong.azulejo.to(tmp_path / "d", append_dim="t")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "d", engine="azulejo"), both)
+    _grown([2], v=[3.0], w=[3]).azulejo.to(tmp_path / "d", append_dim="t")
+    assert xr.open_dataset(tmp_path / "d", engine="azulejo")["w"].values.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("kind, values", [
+    ("int8", [300]), ("int8", [1.5]), ("int64", [np.nan]), ("uint8", [-1]), ("int64", [2.0**63]), ("uint64", [-1]),
+    ("int64", np.array([2**63], "uint64")), ("bool", [2]),
+])
+def test_values_appended_never_become_others(tmp_path, kind, values, lazy):
+    there = xr.Dataset({"v": ("t", np.array([1, 0], kind))})
+    there.azulejo.to(tmp_path / "d")
+    new = xr.Dataset({"v": ("t", values)})
+    if lazy:
+        pytest.importorskip("dask")
+        new = new.chunk()
+    for options in ({"append_dim": "t"}, {"region": {"t": slice(0, 1)}}):
+        with pytest.raises(ValueError, match="'v' holds"):
+            new.azulejo.to(tmp_path / "d", **options)
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "d", engine="azulejo"), there)
+    # Those that fit are welcome in any type.
+    xr.Dataset({"v": ("t", [1.0])}).azulejo.to(tmp_path / "d", append_dim="t")
+    assert xr.open_dataset(tmp_path / "d", engine="azulejo")["v"].values.tolist() == [1, 0, 1]

@@ -102,7 +102,7 @@ impl BoundCondition {
     }
 
     /// The same condition for the cells of one fragment: tests of attributes that its schema lacks
-    /// are false, or answered by their fill values. The result's [`Self::fields`] are those still needed: ask it, not the original,
+    /// (or has with another type) are false, or answered by their fill values. The result's [`Self::fields`] are those still needed: ask it, not the original,
     /// which views to bring.
     #[must_use]
     pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
@@ -110,6 +110,11 @@ impl BoundCondition {
             Some(latest) => sql::with_fills(&self.0, latest, schema),
             None => bind::for_fragment(&self.0, schema),
         })
+    }
+
+    /// Whether a fragment of this schema has the cells of all fields that are tested.
+    pub(crate) fn fits(&self, fragment: &ArraySchema) -> bool {
+        self.0.present(fragment).all(|present| present)
     }
 
     /// Names of the fields whose cells [`Self::evaluate`] looks at, each once.

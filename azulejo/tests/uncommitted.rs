@@ -4,6 +4,7 @@
 
 use azulejo::check::CheckOptions;
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::schema::{NewArray, SchemaEvolution};
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
@@ -75,6 +76,36 @@ fn they_count_once_they_are_committed_and_the_domain_has_grown() {
     array.commit_fragments(&names).unwrap();
     assert_eq!(context.array(URI).open().unwrap().fragments().len(), 2);
     assert_eq!(cells(&context), [vec![1; 10], vec![2; 5]].concat());
+}
+
+/// Who was killed between the commit and the growth leaves cells beyond the current domain: that is no
+/// end of consolidating, and they are seen when the array has grown.
+#[test]
+fn consolidation_keeps_cells_beyond_the_current_domain() {
+    for max_fragment_size in [None, Some(1)] {
+        let context = context();
+        let array = context.array(URI);
+        array.create(row()).unwrap();
+        let mut names = write(&context, 0, vec![1; 10]).unwrap();
+        names.extend(write(&context, 10, vec![2; 15]).unwrap());
+        array.commit_fragments(&names).unwrap();
+        let mut options = FragmentOptions::default();
+        options.max_fragment_size = max_fragment_size;
+        let done = array.consolidate(&options).unwrap();
+        assert_eq!(done.len(), 1);
+        array
+            .vacuum(Mode::Fragments, VacuumOptions::default())
+            .unwrap();
+        assert_eq!(cells(&context), [1; 10]);
+        let evolution = SchemaEvolution {
+            expand_current_domain: Some(span(0, 24)),
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&evolution, None).unwrap();
+        assert_eq!(cells(&context), [vec![1; 10], vec![2; 15]].concat());
+        let report = array.check(CheckOptions::default()).unwrap();
+        assert_eq!(report.findings, [], "{report:?}");
+    }
 }
 
 #[test]

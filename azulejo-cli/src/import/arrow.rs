@@ -7,8 +7,8 @@ use super::target::Target;
 use super::text::{RecordError, shown};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
@@ -188,9 +188,28 @@ fn convert(array: &ArrayRef, target: &Target) -> Converted {
         return fixed(Buffer::from_vec(ticks), nulls.as_ref(), target);
     }
     if datatype == Datatype::Bool {
-        let bits = cast_to(array, &DataType::Boolean)?;
-        let bytes: Vec<u8> = bits.as_boolean().values().iter().map(u8::from).collect();
-        return fixed(Buffer::from_vec(bytes), nulls.as_ref(), target);
+        let bytes = match array.data_type() {
+            DataType::Boolean => {
+                let bits = array.as_boolean().values();
+                Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
+            }
+            // 0 and 1 are the truth values among numbers.
+            _ if array.data_type().is_numeric() => {
+                let bytes = numbers::<UInt8Type>(array, datatype)?;
+                let neither = |row: &usize| array.is_valid(*row) && bytes[*row] > 1;
+                if let Some(row) = (0..array.len()).find(neither) {
+                    let reason = format!("{} is not a value of {datatype}", text_of(array, row));
+                    return Err((row, reason));
+                }
+                bytes
+            }
+            _ => {
+                let bits = cast_to(array, &DataType::Boolean)?;
+                let bits = bits.as_boolean().values();
+                Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
+            }
+        };
+        return fixed(bytes, nulls.as_ref(), target);
     }
     let data = match datatype.physical() {
         Physical::I8 => numbers::<Int8Type>(array, datatype)?,
@@ -241,11 +260,18 @@ fn numbers<T: ArrowPrimitiveType>(
     };
     let cast = cast_with_options(array, &to, &lenient)
         .map_err(|_| (0, format!("{} cannot become {datatype}", array.data_type())))?;
-    let whole = datatype.is_integer() && array.data_type().is_floating();
+    // What is cut off comes to light on the way back. Reals of fewer digits are near enough.
+    let back = match to.is_integer() && has_fractions(array.data_type()) {
+        true => Some(cast_to(&cast, array.data_type())?),
+        false => None,
+    };
     for row in 0..array.len() {
-        let lost = array.is_valid(row) && cast.is_null(row);
-        let rounded = whole && array.is_valid(row) && !is_whole(array, row);
-        if lost || rounded {
+        if !array.is_valid(row) {
+            continue;
+        }
+        let cut = |back: &ArrayRef| !is_equal(array, back, row);
+        let endless = |cast: &ArrayRef| is_infinite(cast, row) && !is_infinite(array, row);
+        if cast.is_null(row) || back.as_ref().is_some_and(cut) || endless(&cast) {
             return Err((
                 row,
                 format!("{} is not a value of {datatype}", text_of(array, row)),
@@ -255,11 +281,38 @@ fn numbers<T: ArrowPrimitiveType>(
     Ok(cast.as_primitive::<T>().values().inner().clone())
 }
 
-fn is_whole(array: &ArrayRef, row: usize) -> bool {
+fn has_fractions(data_type: &DataType) -> bool {
+    data_type.is_floating()
+        || matches!(
+            data_type,
+            DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
+                | DataType::Decimal256(..)
+        )
+}
+
+/// Whether two arrays of one type have the same value in a row.
+fn is_equal(a: &ArrayRef, b: &ArrayRef, row: usize) -> bool {
+    match a.data_type() {
+        // 0.0 and -0.0 are.
+        DataType::Float64 => is_same::<Float64Type>(a, b, row),
+        DataType::Float32 => is_same::<Float32Type>(a, b, row),
+        DataType::Float16 => is_same::<Float16Type>(a, b, row),
+        _ => a.slice(row, 1) == b.slice(row, 1),
+    }
+}
+
+fn is_same<T: ArrowPrimitiveType>(a: &ArrayRef, b: &ArrayRef, row: usize) -> bool {
+    a.as_primitive::<T>().value(row) == b.as_primitive::<T>().value(row)
+}
+
+fn is_infinite(array: &ArrayRef, row: usize) -> bool {
     match array.data_type() {
-        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).fract() == 0.0,
-        DataType::Float32 => array.as_primitive::<Float32Type>().value(row).fract() == 0.0,
-        _ => true,
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).is_infinite(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().value(row).is_infinite(),
+        DataType::Float16 => array.as_primitive::<Float16Type>().value(row).is_infinite(),
+        _ => false,
     }
 }
 

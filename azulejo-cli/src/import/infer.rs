@@ -327,8 +327,9 @@ impl TextProfile {
         let numbers = self.seen & (seen::INTEGER | seen::WIDE | seen::REAL);
         let all_numbers = numbers != 0 && numbers == self.seen;
         let mut note = None;
-        let (datatype, bounds) = if self.seen == seen::INTEGER {
-            integer_type(self.integers)
+        let integers = (self.seen == seen::INTEGER).then(|| integer_type(self.integers));
+        let (datatype, bounds) = if let Some(Some(found)) = integers {
+            found
         } else if all_numbers && self.seen & seen::REAL != 0 {
             let mut reals = self.reals;
             if let Some((low, high)) = self.integers {
@@ -348,7 +349,8 @@ impl TextProfile {
         } else {
             if all_numbers {
                 note = Some(format!(
-                    "{name:?} holds integers beyond 64 bits and is kept as text"
+                    "{name:?} holds integers that no type of 64 bits has room for, and is kept as text; \
+                     --type {name}=FLOAT64 rounds them"
                 ));
             } else if self.seen == 0 && self.rows > 0 {
                 note = Some(format!("{name:?} holds nothing and becomes nullable text"));
@@ -408,7 +410,7 @@ impl TextProfile {
         let datatype = if self.list_real {
             Datatype::Float64
         } else {
-            integer_type(self.integers).0
+            integer_type(self.integers).map_or(Datatype::Float64, |(datatype, _)| datatype)
         };
         let cell_val_num = match self.list_len {
             Some(n @ 2..) if !self.list_varies && self.nulls == 0 => CellValNum::Fixed(n),
@@ -438,22 +440,20 @@ fn widen(bounds: &mut Option<(i128, i128)>, low: i128, high: i128) {
     *mine = (mine.0.min(low), mine.1.max(high));
 }
 
-/// INT64, or UINT64 where it must be.
-fn integer_type(bounds: Option<(i128, i128)>) -> (Datatype, Option<Bounds>) {
+/// INT64, or UINT64 where it must be; `None` where neither holds all values.
+fn integer_type(bounds: Option<(i128, i128)>) -> Option<(Datatype, Option<Bounds>)> {
     let Some((low, high)) = bounds else {
-        return (Datatype::Int64, None);
+        return Some((Datatype::Int64, None));
     };
-    let datatype = if high <= i128::from(i64::MAX) && low >= i128::from(i64::MIN) {
+    let within = |least: i128, most: i128| least <= low && high <= most;
+    let datatype = if within(i64::MIN.into(), i64::MAX.into()) {
         Datatype::Int64
-    } else if low >= 0 && high <= i128::from(u64::MAX) {
+    } else if within(0, u64::MAX.into()) {
         Datatype::UInt64
     } else {
-        return (
-            Datatype::Float64,
-            Some(Bounds::Real(low as f64, high as f64)),
-        );
+        return None;
     };
-    (datatype, Some(Bounds::Integer(low, high)))
+    Some((datatype, Some(Bounds::Integer(low, high))))
 }
 
 /// Whether digits begin with zeros that a number would lose: codes such as 00123.
@@ -544,7 +544,7 @@ mod tests {
             ("1\nNA\n\"\"\n", D::Int64, 2),
             ("\"1\"\n\"2\"\n", D::Int64, 0),
             ("0\n18446744073709551615\n", D::UInt64, 0),
-            ("-1\n18446744073709551615\n", D::Float64, 0),
+            ("-1\n18446744073709551615\n", D::StringUtf8, 0),
             ("1\n36893488147419103232\n", D::StringUtf8, 0),
             ("1.5\n36893488147419103232\n", D::Float64, 0),
             ("1\n2.5\nnan\n-inf\n1e300\n", D::Float64, 0),

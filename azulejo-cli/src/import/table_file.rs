@@ -12,17 +12,20 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use azulejo::column::ColumnType;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::{ColumnBuffers, ColumnSet, Context};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 /// Rows of a Parquet batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -49,6 +52,7 @@ impl<'a> TableFile<'a> {
     /// A Parquet file.
     pub fn parquet(input: &'a Input) -> Result<Self> {
         let metadata = ArrowReaderMetadata::load(&input.reader()?, Default::default())
+            .and_then(without_odd_dictionaries)
             .map_err(|e| input.error(e))?;
         let schema = metadata.schema().clone();
         Ok(Self::new(input, Kind::Parquet(metadata), schema))
@@ -250,6 +254,39 @@ impl<'a> TableFile<'a> {
     }
 }
 
+/// The same, with columns read as plain values that the file says were dictionaries, where the reader
+/// cannot make them: it would report damage, or panic.
+fn without_odd_dictionaries(
+    metadata: ArrowReaderMetadata,
+) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let is_odd = |field: &FieldRef| match field.data_type() {
+        DataType::Dictionary(_, values) => matches!(
+            **values,
+            DataType::Boolean
+                | DataType::Float16
+                | DataType::FixedSizeBinary(_)
+                | DataType::Decimal32(..)
+                | DataType::Decimal64(..)
+                | DataType::Decimal128(..)
+                | DataType::Decimal256(..)
+        ),
+        _ => false,
+    };
+    let schema = metadata.schema();
+    if !schema.fields().iter().any(is_odd) {
+        return Ok(metadata);
+    }
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(_, values) if is_odd(field) => {
+            Arc::new(Field::clone(field).with_data_type(DataType::clone(values)))
+        }
+        _ => Arc::clone(field),
+    });
+    let plain = Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(plain));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
+}
+
 /// What a look at one column is for.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnLook {
@@ -360,7 +397,8 @@ impl State {
     }
 
     fn finish(self, rows: u64) -> Profile {
-        let labels = (self.dictionary || self.look.labels > 0).then_some(self.labels);
+        let labelled = self.dictionary || self.look.labels > 0 && parse::is_text(self.datatype);
+        let labels = labelled.then_some(self.labels);
         Profile {
             name: self.name,
             datatype: self.datatype,

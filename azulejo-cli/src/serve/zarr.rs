@@ -7,6 +7,7 @@
 use super::Answer;
 use super::files::refusal;
 use crate::error::{CliError, Result};
+use crate::import::dataset::EMPTY_DIMS;
 use azulejo::format::schema::{Attribute, TileAxis};
 use azulejo::format::{CellValNum, Datatype, Physical, Range};
 use azulejo::json::{number_json, value_json};
@@ -54,6 +55,11 @@ impl ZarrView {
         }
         let written = array.non_empty_domain()?;
         let current = array.current_domain();
+        let empty = array.metadata()?.get(EMPTY_DIMS);
+        let empty = empty
+            .filter(|_| written.is_none())
+            .and_then(|value| value.as_text());
+        let empty: Vec<&str> = empty.unwrap_or_default().split(';').collect();
         let mut axes = Vec::new();
         for (i, dimension) in array.schema().domain.dimensions.iter().enumerate() {
             let none = || CliError::usage(format!("dimension {:?} has no range", dimension.name));
@@ -74,13 +80,18 @@ impl ZarrView {
                 let tile = tiles.tile_start(tiles.tile_of(range.0)).unwrap_or(range.0);
                 (first, last) = (first.max(tile), range.1);
             }
-            let size = last - first + 1;
+            // No domain can say that there are no coordinates yet.
+            let size = match empty.contains(&dimension.name.as_str()) {
+                true => 0,
+                false => last - first + 1,
+            };
+            let tile = u64::try_from(tiles.extent()).unwrap_or(u64::MAX);
             axes.push(Axis {
                 name: dimension.name.clone(),
                 tiles,
                 first,
                 size,
-                chunk: u64::try_from(tiles.extent()).unwrap_or(u64::MAX).min(size),
+                chunk: tile.min(size.max(1)),
             });
         }
         cut(&mut axes);

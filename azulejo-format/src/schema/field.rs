@@ -13,7 +13,31 @@ pub enum FieldIndex {
     Dimension(usize),
 }
 
+/// What the cells of a field are. An attribute that was dropped and added again with another of these
+/// is another attribute: fragments from before have no cells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellType {
+    /// The type of the values.
+    pub datatype: Datatype,
+    /// Values in a cell.
+    pub cell_val_num: CellValNum,
+    /// Whether cells can be null.
+    pub nullable: bool,
+}
+
 impl ArraySchema {
+    /// What the cells of the field with a name are, if there is one.
+    #[must_use]
+    pub fn cell_type(&self, name: &str) -> Option<CellType> {
+        let field = self.field(name)?;
+        let (datatype, cell_val_num) = self.type_of(field)?;
+        Some(CellType {
+            datatype,
+            cell_val_num,
+            nullable: self.is_nullable(field),
+        })
+    }
+
     /// The field with a name, which is empty for an anonymous one. Names are unique among
     /// attributes and dimensions.
     #[must_use]

@@ -10,18 +10,18 @@
 from __future__ import annotations
 
 import os
+import secrets
 from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from . import errors
-from ._array import EMPTY_DIMS, Array
+from . import _made, errors
+from ._array import Array
 from ._context import Context, shared
-from ._core import Batches, __version__
+from ._core import __version__
 from ._expr import Column, Condition, col
-from ._given import all_bytes, given, is_frame, settled, tabled
+from ._given import given, is_frame
 from ._group import Group
-from ._index import Box
 from ._optimize import GOALS, optimized
 from ._progress import Progress, observed
 from ._query import Query
@@ -133,8 +133,8 @@ def write(
 ) -> Array:
     """Makes an array of numpy arrays, a data frame or an Arrow table, and writes it.
 
-    ``mode``: ``"w-"`` refuses to write where something lies, ``"w"`` deletes it first, ``"a"``
-    appends. Arrays become dense ones that can grow; tables sparse ones, whose dimensions are the
+    ``mode``: ``"w-"`` refuses to write where something lies, ``"w"`` replaces it once all is written
+    (a write that fails leaves what was there), ``"a"`` appends. Arrays become dense ones that can grow; tables sparse ones, whose dimensions are the
     columns ``index`` (of a data frame: its index). ``optimize`` chooses the filters of what is made
     by the cells, as :func:`optimized` does: ``"size"``, ``"balanced"`` or ``"speed"``.
     """
@@ -154,7 +154,10 @@ def write(
         )
     index = [index] if isinstance(index, str) else index
     grid = not table and index is None
-    there = ctx.core.object_type(uri) is not None
+    kind = ctx.core.object_type(uri)
+    there = kind is not None
+    if mode == "w" and kind == "group":
+        raise ExistsError(f"{uri} is a group, no array: it is not replaced; delete it first", uri)
     if mode == "a" and there:
         array = Array(uri, "w", ctx=ctx)
         if grid and not array.schema.sparse:
@@ -162,61 +165,20 @@ def write(
         else:
             array.write(data, at=at)
         return array
+    if not grid and (unused := [n for n, v in {"dims": dims, "tiles": tiles, "name": name}.items() if v]):
+        raise ValueError(f"{' and '.join(unused)}: of dense arrays; a table's columns have names, and index names its dimensions")
+    replaced = mode == "w" and there
+    # What is there stays until all of the new is written, beside it.
+    place = f"{uri.rstrip('/')}.{secrets.token_hex(4)}" if replaced else uri
     if grid:
-        # Looked at before anything of what is there is deleted.
         named = data if isinstance(data, Mapping) else {name: data}
-        columns = {n: settled(n, v) for n, v in named.items()}
-        schema = _grid_of(columns, dims, tiles, {} if filters is None else {"filters": filters})
-        cells = {n: v if m is None else np.ma.MaskedArray(v, mask=m) for n, (v, m) in columns.items()}
-        if optimize is not None:
-            schema = optimized(schema, cells, optimize, ctx=ctx)
-    if mode == "w" and there:
-        ctx.core.delete(uri, False)
-    if grid:
-        array = create(uri, schema, at=at, ctx=ctx)
-        shape = next(iter(columns.values()))[0].shape
-        if 0 in shape:
-            array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
-            array._refresh()
-        else:
-            array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), cells, at)
-        return array
-    if is_frame(data):
-        if index is None:
-            index = [n or "index" for n in data.index.names]
-            data = data.reset_index(names=index)
-        data = tabled(data)
-    if not index:
-        raise ValueError("which columns are the dimensions? Name them: index=[..]")
-    if isinstance(data, Mapping):
-        fields, rows = Schema._settled(data)
-        schema = Schema._table(fields, index)
+        array = _made.grid(place, named, dims, tiles, filters, optimize, at, ctx)
     else:
-        # One stream: it may be the only one that there is.
-        rows = data.__arrow_c_stream__()
-        schema = Schema.from_arrow(rows, index)
-        if optimize is not None:
-            kept = Batches(rows)
-            schema, rows = optimized(schema, kept, optimize, ctx=ctx), kept.__arrow_c_stream__()
-    if optimize is not None and isinstance(rows, Mapping):
-        schema = optimized(schema, rows, optimize, ctx=ctx)
-    array = create(uri, schema, at=at, ctx=ctx)
-    try:
-        array.write(rows, at=at) if isinstance(rows, Mapping) else array._write_stream(rows, at)
-    except BaseException:
-        ctx.core.delete(uri, False)
-        raise
+        array = _made.table(place, data, index, filters, optimize, at, ctx)
+    if replaced:
+        _made.put_in_place(place, uri, ctx)
+        return Array(uri, "w", ctx=ctx)
     return array
-
-
-def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -> Schema:
-    """The schema of dense arrays of one shape."""
-    shapes = {values.shape for values, _ in columns.values()}
-    if len(shapes) != 1:
-        raise ValueError(f"arrays of one shape make an array, not of {sorted(shapes) or 'none'}")
-    types = {n: bytes if v.dtype.kind == "O" and all_bytes(v) else v.dtype for n, (v, _) in columns.items()}
-    nullable = {n for n, (_, mask) in columns.items() if mask is not None}
-    return Schema._grid(shapes.pop(), types, dims, tiles, nullable=nullable, **options)
 
 
 async def write_async(uri: str | os.PathLike, data: Any, **options: Any) -> Array:

@@ -77,6 +77,11 @@ class Changing:
         Of a sparse array they need coordinates; of a dense one, such a dict or a numpy array fills
         all of it, as ``a[...] = x`` does. All of it is one write: readers see all or nothing.
         """
+        if not is_frame(data) and not isinstance(data, Mapping) and hasattr(data, "__arrow_c_stream__"):
+            # The engine writes it with the schema of now; and a reader gives its rows once: what failed is
+            # not tried again.
+            self._written_to()
+            return self._write_table(data, at)
         return self._as_written(lambda array: array._write(data, at))
 
     def _write(self, data: Any, at: Any) -> list[str]:
@@ -144,6 +149,11 @@ class Changing:
                 cast = table.column(i).cast(wanted, safe=not pa.types.is_floating(wanted))
             except pa.ArrowInvalid as error:
                 raise ValueError(f"column {column.name!r}, as {field['datatype']}: {error}") from None
+            if pa.types.is_floating(wanted) and pa.types.is_floating(column.type):
+                # Of reals beyond a type Arrow makes infinities.
+                before, after = table.column(i).to_numpy(), cast.to_numpy()
+                if len(beyond := before[np.isinf(after) & ~np.isinf(before)]):
+                    raise ValueError(f"column {column.name!r} takes {field['datatype']}, which does not hold {beyond[0]}")
             table = table.set_column(i, column.name, cast)
         return table
 
@@ -259,14 +269,17 @@ class Changing:
         expand: Sequence[tuple[Any, Any]] | None = None,
         at: Any = None,
     ) -> None:
-        """Adds and drops attributes, adds enumerations, expands the current domain."""
+        """Adds and drops attributes, adds enumerations, expands the current domain. An enumeration that is
+        there already is extended: all of its labels, and the new ones behind.
+        """
         self._written_to()
+        known = {e["name"]: e for e in self.schema._json.get("enumerations", [])}
         bounds = None if expand is None else self._bounds(expand)
         self._ctx.core.evolve(
             self._uri,
             [json.dumps(attr._json()) for attr in _each(add, Attr)],
             [drop] if isinstance(drop, str) else list(drop),
-            [json.dumps(enumeration(n, v)) for n, v in (enumerations or {}).items()],
+            [json.dumps(enumeration(n, v, like=known.get(n))) for n, v in (enumerations or {}).items()],
             bounds,
             _time.moment(at),
         )

@@ -105,6 +105,13 @@ class Group(MutableMapping[str, Any]):
         location, kind = self._members[key]
         return kind or self._ctx.core.object_type(location)
 
+    def __contains__(self, key: object) -> bool:
+        # A member is one though its folder is gone; and nothing is opened to say so.
+        if key in self._members or not isinstance(key, str):
+            return key in self._members
+        head, _, rest = key.partition("/")
+        return bool(rest) and head in self._members and self.kind(head) == "group" and rest in self[head]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
 

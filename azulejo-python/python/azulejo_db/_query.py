@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 import numpy as np
@@ -154,12 +155,24 @@ class Query:
     def __arrow_c_schema__(self) -> Any:
         return self._with(limit=0)._reader().arrow_schema(self._views, self._raw)
 
+    def _streamed(self, take: Callable[[Any], Any]) -> Any:
+        """What a taker of Arrow's streams makes of all rows. What the engine raises goes through it
+        unchanged.
+        """
+        self._comes_to_an_end()
+        reader = self._reader()
+        try:
+            return take(_Stream(reader, self._views, self._raw))
+        except Exception:
+            if (failure := reader.failure()) is not None:
+                raise failure from None
+            raise
+
     def to_arrow(self) -> Any:
         """All rows as a ``pyarrow.Table``."""
         import pyarrow as pa
 
-        self._comes_to_an_end()
-        return pa.RecordBatchReader.from_stream(self).read_all()
+        return self._streamed(lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
 
     def to_pandas(self, **options: Any) -> Any:
         """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``.
@@ -182,8 +195,7 @@ class Query:
         """All rows as a ``polars.DataFrame``."""
         import polars as pl
 
-        self._comes_to_an_end()
-        return pl.DataFrame(self)
+        return self._streamed(pl.DataFrame)
 
     # -- off the event loop's thread ----------------------------------------------------------
 
@@ -206,6 +218,16 @@ class Query:
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where else ""
         return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(map(shown_name, self._fields))}{where}>"
+
+
+class _Stream:
+    """A read under way, for who takes Arrow."""
+
+    def __init__(self, reader: Any, views: bool, raw: bool):
+        self._reader, self._views, self._raw = reader, views, raw
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._reader.arrow_stream(self._views, self._raw)
 
 
 def _names(fields: Any) -> list[str]:

@@ -148,10 +148,17 @@ class Attr:
         }
 
 
-def enumeration(name: str, values: Sequence[Any], ordered: bool = False) -> dict:
-    """The labels of an enumerated attribute."""
+def enumeration(
+    name: str, values: Sequence[Any], ordered: bool = False, *, like: Mapping[str, Any] | None = None
+) -> dict:
+    """The labels of an enumerated attribute, in the type of another enumeration's if that is given."""
     array = np.asarray(values)
     datatype, number = datatype_of(array.dtype)
+    if like is not None:
+        number, ordered = like["cell_val_num"], like["ordered"]
+        if is_text(like["datatype"]) != is_text(datatype):
+            raise TypeError(f"the labels of {name!r} are {like['datatype']}, not {array.dtype}")
+        datatype, number = like["datatype"], None if number == "var" else number
     plain = [str(v) if number is None else _plain(v, datatype) for v in array]
     return {
         "name": name, "datatype": datatype, "cell_val_num": number or "var", "ordered": ordered,

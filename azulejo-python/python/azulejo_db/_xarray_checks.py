@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ._array import Array
+from ._job import is_dask
 
 _SCALAR = "__scalar"
 _MODES = ("w-", "w", "a", "a-", "r+")
@@ -38,6 +39,57 @@ def encodings(opened: xr.Dataset, encoding: Mapping | None, append_dim: str | No
         raise ValueError(f"append_dim={append_dim!r} does not match any existing dataset dimensions {dict(opened.sizes)}")
     for name in set(encoding or {}) & set(opened.variables):
         raise ValueError(f"variable {name!r} already exists, but encoding was provided")
+
+
+def appended(dataset: xr.Dataset, opened: xr.Dataset, append_dim: str) -> None:
+    """Raises ``ValueError`` for a dataset that leaves some variables shorter than others: beyond the
+    shortest none of them would be seen.
+    """
+    along = lambda found: {name for name, v in found.variables.items() if append_dim in v.dims}  # noqa: E731
+    there, new = along(opened), along(dataset)
+    if missing := sorted(map(str, there - new)):
+        raise ValueError(f"what is appended along {append_dim!r} lacks {missing}, which the dataset that is there has along it")
+    if unknown := sorted(map(str, new - there)):
+        raise ValueError(
+            f"what is appended along {append_dim!r} has {unknown} along it, of which the dataset that is there has no cells"
+        )
+
+
+def held(name: Any, variable: xr.Variable, encoding: Mapping[str, Any]) -> xr.Variable:
+    """Numbers in the type of a variable that is there, which xarray would make fit by rounding and
+    wrapping. Those that are scaled are rounded, as is meant.
+    """
+    dtype, packed = encoding.get("dtype"), {"scale_factor", "add_offset", "_Unsigned"} & set(encoding)
+    if dtype is None or packed or variable.dtype.kind not in "biuf" or np.dtype(dtype).kind not in "biu":
+        return variable
+    dtype, filled = np.dtype(dtype), encoding.get("_FillValue") is not None
+    if variable.dtype == dtype:
+        return variable
+    return variable.copy(data=_mapped(variable.data, lambda block: _whole(name, block, dtype, filled)))
+
+
+def _mapped(data: Any, check: Any) -> Any:
+    """A check of all values: of those of dask's when they are computed."""
+    return data.map_blocks(check, dtype=data.dtype, meta=data._meta) if is_dask(data) else check(np.asarray(data))
+
+
+def _whole(name: Any, values: np.ndarray, dtype: np.dtype, filled: bool) -> np.ndarray:
+    """The same values.
+
+    Raises ``ValueError`` if one of them is none of a type; NaN may be where there is a fill value.
+    """
+    with np.errstate(invalid="ignore"):
+        made = values.astype(dtype)
+        # Compared where neither side is rounded: 2**63 is a real, and no int64.
+        fits = (made == values) & (made.astype(values.dtype) == values) & ((made < 0) == (values < 0))
+    if dtype.kind in "iu" and values.dtype.kind == "f":
+        info = np.iinfo(dtype)
+        fits &= (values >= float(info.min)) & (values < float(info.max) + 1.0)
+    if filled:
+        fits |= values != values
+    if not fits.all():
+        raise ValueError(f"variable {name!r} holds {dtype}, which {values[~fits].reshape(-1)[0]} is none of")
+    return values
 
 
 def region(

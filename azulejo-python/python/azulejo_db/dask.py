@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _time
+from . import _made, _time
 from ._array import Array
 from ._context import Context, shared
 from ._expr import Condition, condition_text
@@ -141,6 +141,9 @@ def write(
         missing = set(array.schema.attr_names) ^ set(written)
         if missing:
             raise ValueError(f"a write takes all attributes; {sorted(missing)} do not match")
+        if mode == "w-" and 0 in shape:
+            _made.name_empty_dims(array, shape)
+            return
         pairs = [(int(a), int(b)) for a, b in array.domain]
         start, grown, end = [a for a, _ in pairs], None, None
         if mode == "a":

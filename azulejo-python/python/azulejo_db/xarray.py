@@ -145,6 +145,8 @@ def _dump(
         existing._restored = store._restored
         opened = open_dataset(existing, engine="store")
         _checks.encodings(opened, encoding, append_dim)
+        if append_dim is not None:
+            _checks.appended(dataset, opened, append_dim)
         store._region, dataset = _checks.region(dataset, opened, region, append_dim)
         # The order of dimensions, units, scales and fill values of the variables that are there.
         dataset = dataset.copy()
@@ -152,6 +154,9 @@ def _dump(
             dims, there = dataset.variables[name].dims, opened.variables[name]
             if dims != there.dims and set(dims) == set(there.dims):
                 dataset[name] = dataset[name].transpose(*there.dims)
+            held = _checks.held(name, dataset.variables[name], there.encoding)
+            if held is not dataset.variables[name]:
+                dataset[name] = dataset[name].copy(data=held.data)
             dataset[name].encoding = dict(there.encoding)
     elif region is not None:
         raise FileNotFoundError(place)

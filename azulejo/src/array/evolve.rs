@@ -189,21 +189,44 @@ fn check_fragments(context: &Context, head: &Head, evolution: &SchemaEvolution) 
     Ok(())
 }
 
+/// The least time that is later than another both as a number and, as the reference orders schemas, as
+/// text.
+fn following(time: u64) -> Option<u64> {
+    let next = time.checked_add(1)?;
+    match next.to_string().len() == time.to_string().len() {
+        true => Some(next),
+        false => time.checked_mul(10),
+    }
+}
+
 /// A name for the next schema. It sorts behind the latest one's: the new schema would otherwise
 /// never be the latest.
 pub(super) fn next_name(head: &Head, timestamp: Option<u64>) -> Result<TimestampedName> {
     let attempts = if timestamp.is_some() { 1 } else { ATTEMPTS };
-    let mut taken = 0;
-    for _ in 0..attempts {
-        let time = timestamp.unwrap_or_else(clock::next_timestamp);
+    let comes_last = |time: u64| {
         let name = TimestampedName::unversioned(time, time);
         let mut names = head.schema_names.clone();
         names.push(name.clone());
         sort_schemas(&mut names, |name| name);
         match names.last() {
-            Some(last) if *last != name => taken = last.t_end,
-            _ => return Ok(name),
+            Some(last) if *last != name => Err(last.t_end),
+            _ => Ok(name),
         }
+    };
+    let mut taken = 0;
+    for _ in 0..attempts {
+        match comes_last(timestamp.unwrap_or_else(clock::next_timestamp)) {
+            Ok(name) => return Ok(name),
+            Err(latest) => taken = latest,
+        }
+    }
+    // Schemas of times of the caller's own, such as 20 and 30, which sort behind every time of day:
+    // the new one has such a time too.
+    if timestamp.is_none()
+        && let Some(time) = following(taken).filter(|time| *time <= clock::next_timestamp())
+        && let Ok(name) = comes_last(time)
+    {
+        return Ok(name);
     }
     Err(Error::InvalidArgument(format!(
         "{}: the array's schema is of the time {taken}; a new schema must have a later timestamp (as text, where one is a time of day and \

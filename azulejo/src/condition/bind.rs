@@ -5,7 +5,7 @@ use super::like::{Pattern, successor};
 use super::{Comparison, Condition, FieldRef, Form};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
-use azulejo_format::schema::{Enumeration, shown_names};
+use azulejo_format::schema::{CellType, Enumeration, shown_names};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct BoundTree {
     /// Names of the fields that leaves look at.
     pub fields: Vec<Arc<str>>,
     /// What these fields were when it was bound.
-    pub shapes: Vec<Shape>,
+    pub types: Vec<CellType>,
     pub root: Node,
     /// With the meaning of SQL: the schema whose fill values cells have that a fragment lacks.
     pub sql: Option<Arc<ArraySchema>>,
@@ -220,25 +220,9 @@ struct Binder<'a> {
     schema: &'a ArraySchema,
     enumerations: EnumerationLookup<'a>,
     fields: Vec<Arc<str>>,
-    shapes: Vec<Shape>,
+    types: Vec<CellType>,
     places: HashMap<String, usize>,
     loaded: HashMap<String, Arc<Enumeration>>,
-}
-
-/// What the cells of a field must look like for a bound test to read them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    physical: Physical,
-    cell_val_num: CellValNum,
-}
-
-impl Shape {
-    fn of(target: &ConditionField<'_>) -> Self {
-        Self {
-            physical: target.datatype.physical(),
-            cell_val_num: target.cell_val_num,
-        }
-    }
 }
 
 pub(super) fn bind(
@@ -251,20 +235,20 @@ pub(super) fn bind(
         schema,
         enumerations,
         fields: Vec::new(),
-        shapes: Vec::new(),
+        types: Vec::new(),
         places: HashMap::new(),
         loaded: HashMap::new(),
     };
     let root = binder.node(condition, negated)?;
-    Ok(compact(&binder.fields, &binder.shapes, root))
+    Ok(compact(&binder.fields, &binder.types, root))
 }
 
 /// The condition over the fields that its tree still uses.
-pub(super) fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundTree {
+pub(super) fn compact(fields: &[Arc<str>], types: &[CellType], mut root: Node) -> BoundTree {
     let mut places = vec![None; fields.len()];
     let mut bound = BoundTree {
         fields: Vec::new(),
-        shapes: Vec::new(),
+        types: Vec::new(),
         root: Node::Constant(false),
         sql: None,
     };
@@ -272,7 +256,7 @@ pub(super) fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> 
         let old = leaf.field;
         leaf.field = *places[old].get_or_insert_with(|| {
             bound.fields.push(Arc::clone(&fields[old]));
-            bound.shapes.push(shapes[old]);
+            bound.types.push(types[old]);
             bound.fields.len() - 1
         });
     });
@@ -280,15 +264,20 @@ pub(super) fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> 
     bound
 }
 
+impl BoundTree {
+    /// Of each field, whether a fragment of this schema has its cells. A field that was dropped and
+    /// added again with another type counts as absent: so it reads, too.
+    pub(super) fn present<'a>(
+        &'a self,
+        fragment: &'a ArraySchema,
+    ) -> impl Iterator<Item = bool> + 'a {
+        let fields = self.fields.iter().zip(&self.types);
+        fields.map(|(name, known)| fragment.cell_type(name) == Some(*known))
+    }
+}
+
 pub(super) fn for_fragment(bound: &BoundTree, fragment: &ArraySchema) -> BoundTree {
-    // A field that was dropped and added again with cells of another shape counts as absent: its
-    // cells cannot be compared with values of the new type.
-    let fields = bound.fields.iter().zip(&bound.shapes);
-    let present: Vec<bool> = fields
-        .map(|(name, shape)| {
-            ConditionField::find(fragment, name).is_some_and(|t| Shape::of(&t) == *shape)
-        })
-        .collect();
+    let present: Vec<bool> = bound.present(fragment).collect();
     if present.iter().all(|p| *p) {
         return bound.clone();
     }
@@ -296,7 +285,7 @@ pub(super) fn for_fragment(bound: &BoundTree, fragment: &ArraySchema) -> BoundTr
         let present = present.get(leaf.field).copied().unwrap_or(false);
         (!present).then_some(false)
     });
-    compact(&bound.fields, &bound.shapes, root)
+    compact(&bound.fields, &bound.types, root)
 }
 
 impl Node {
@@ -424,7 +413,11 @@ impl<'a> Binder<'a> {
         let place = *self.places.entry(field.name.clone()).or_insert(next);
         if place == next {
             self.fields.push(field.name.as_str().into());
-            self.shapes.push(Shape::of(target));
+            self.types.push(CellType {
+                datatype: target.datatype,
+                cell_val_num: target.cell_val_num,
+                nullable: target.nullable,
+            });
         }
         Node::Leaf(Leaf { field: place, test })
     }

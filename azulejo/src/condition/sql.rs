@@ -36,14 +36,12 @@ pub(super) fn with_fills(
     latest: &Arc<ArraySchema>,
     fragment: &ArraySchema,
 ) -> BoundTree {
-    let missing = |name: &Arc<str>| {
-        let attribute = latest.attributes.iter().find(|a| a.name == **name)?;
-        let type_of = |a: &Attribute| (a.datatype, a.cell_val_num, a.nullable);
-        let stored = fragment.attributes.iter().find(|a| a.name == **name);
-        let same = stored.is_some_and(|stored| type_of(stored) == type_of(attribute));
-        (!same).then_some(attribute)
+    let missing = |(name, present): (&Arc<str>, bool)| {
+        let attribute = || latest.attributes.iter().find(|a| a.name == **name);
+        if present { None } else { attribute() }
     };
-    let missing: Vec<Option<&Attribute>> = bound.fields.iter().map(missing).collect();
+    let fields = bound.fields.iter().zip(bound.present(fragment));
+    let missing: Vec<Option<&Attribute>> = fields.map(missing).collect();
     if missing.iter().all(Option::is_none) {
         return bound.clone();
     }
@@ -51,7 +49,7 @@ pub(super) fn with_fills(
         let attribute = missing.get(leaf.field).copied().flatten()?;
         Some(of_fill(leaf, attribute))
     });
-    let mut settled = compact(&bound.fields, &bound.shapes, root);
+    let mut settled = compact(&bound.fields, &bound.types, root);
     settled.sql = Some(Arc::clone(latest));
     settled
 }

@@ -251,16 +251,17 @@ impl Round<'_> {
         self.operation.check()
     }
 
-    /// The box expanded to whole tiles, as far as cells can be read.
+    /// The box expanded to whole tiles, as far as there can be cells: within the current domain, and
+    /// within the box where that was written before the current domain was expanded to hold it.
     fn readable(&self, grid: &TileGrid, part: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
         let current = self.array.current_domain();
         let mut read = Vec::with_capacity(part.len());
-        for (d, (axis, (low, high))) in grid.axes().iter().zip(part).enumerate() {
-            let mut low = axis.tile_start(axis.tile_of(*low))?;
-            let mut high = axis.tile_end(axis.tile_of(*high))?;
+        for (d, (axis, part)) in grid.axes().iter().zip(part).enumerate() {
+            let mut low = axis.tile_start(axis.tile_of(part.0))?;
+            let mut high = axis.tile_end(axis.tile_of(part.1))?;
             if let Some(range) = current.and_then(|current| current.ranges.get(d)) {
                 let (first, last) = axis.offsets_of(range)?;
-                (low, high) = (low.max(first), high.min(last));
+                (low, high) = (low.max(first.min(part.0)), high.min(last.max(part.1)));
             }
             read.push((low, high));
         }

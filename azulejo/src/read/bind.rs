@@ -8,7 +8,7 @@ use crate::condition::unknown_field;
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
-use azulejo_format::schema::{Attribute, FieldIndex};
+use azulejo_format::schema::{Attribute, CellType, FieldIndex};
 use std::collections::BTreeSet;
 
 /// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
@@ -191,12 +191,11 @@ impl BoundOptions {
 /// The field of a fragment that holds the cells of a column; `None` if it has none of the same
 /// type.
 pub(super) fn same_field(fragment: &Fragment, column: &ColumnType) -> Option<Field> {
-    let field = fragment.field(&column.name)?;
-    is_of_type(fragment, field, column).then_some(field)
-}
-
-/// Whether a fragment's field has the type of a column.
-pub(super) fn is_of_type(fragment: &Fragment, field: Field, column: &ColumnType) -> bool {
-    field.layout(fragment.schema()) == Some((column.datatype, column.cell_val_num))
-        && field.is_nullable(fragment.schema()) == column.nullable
+    let wanted = CellType {
+        datatype: column.datatype,
+        cell_val_num: column.cell_val_num,
+        nullable: column.nullable,
+    };
+    let stored = fragment.schema().cell_type(&column.name);
+    (stored == Some(wanted)).then(|| fragment.field(&column.name))?
 }

@@ -76,7 +76,7 @@ impl DenseReader {
     pub async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
         let schema = array.schema();
         let grid = TileGrid::new(schema)?;
-        let selection = selection(array, &grid, &options.subarray)?;
+        let selection = selection(array, &grid, options)?;
         let mut fields = options.fields.clone();
         let asked = fields.len();
         let mut condition = None;
@@ -529,12 +529,13 @@ impl DenseReader {
     }
 }
 
-/// What is selected along each dimension.
-fn selection(array: &Array, grid: &TileGrid, subarray: &Subarray) -> Result<Vec<AxisSelection>> {
+/// What is selected along each dimension: within the current domain, unless every cell that is stored
+/// is asked for.
+fn selection(array: &Array, grid: &TileGrid, options: &BoundOptions) -> Result<Vec<AxisSelection>> {
     let schema = array.schema();
-    match subarray {
+    match &options.subarray {
         Subarray::Box(selections) => {
-            let current = schema.current_domain.ranges();
+            let current = schema.current_domain.ranges().filter(|_| !options.versions);
             let within = |d: usize| current.and_then(|ranges| ranges.get(d));
             let axes = schema
                 .domain

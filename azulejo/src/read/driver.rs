@@ -240,7 +240,7 @@ impl Reader {
             .iter()
             .map(|field| bind::stored_field(array, *field))
             .collect::<Result<_>>()?;
-        let subarray = subarray.bind(array.schema())?;
+        let subarray = subarray.bind_to_domain(array.schema())?;
         let options = BoundOptions {
             subarray,
             fields,

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use azulejo_format::range::compare;
-use azulejo_format::schema::{Dimension, TileAxis};
+
+use azulejo_format::schema::{CurrentDomain, Dimension, TileAxis};
 use azulejo_format::{ArraySchema, Range};
 use std::cmp::Ordering;
 
@@ -185,6 +186,17 @@ impl Subarray {
                 Ok(self.clone())
             }
         }
+    }
+
+    /// As [`Self::bind`], bounded by the domain alone: cells beyond the current domain are stored where
+    /// a fragment was committed and the current domain was not expanded yet.
+    ///
+    /// # Errors
+    /// Those of [`Self::bind`].
+    pub(crate) fn bind_to_domain(&self, schema: &ArraySchema) -> Result<Self> {
+        let mut unbounded = schema.clone();
+        unbounded.current_domain = CurrentDomain::Empty;
+        self.bind(&unbounded)
     }
 
     /// Number of cells that a dense array has in the selection, repetitions counted. `None` where a

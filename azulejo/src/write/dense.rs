@@ -15,7 +15,6 @@ use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::copy::{Axis, CopyList, copy_cells, copy_lengths, copy_var};
 use crate::space::{FragmentGrid, Layout, TileGrid, dimension_order};
-use azulejo_format::schema::CurrentDomain;
 use azulejo_format::{ArraySchema, NdRectangle, Range as DimRange};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -76,9 +75,7 @@ impl DenseBox {
                 check_current_domain(schema, subarray)?;
                 selection.bind(schema)?;
             } else {
-                let mut unbounded = schema.clone();
-                unbounded.current_domain = CurrentDomain::Empty;
-                selection.bind(&unbounded)?;
+                selection.bind_to_domain(schema)?;
             }
         }
         let current = schema.current_domain.ranges();

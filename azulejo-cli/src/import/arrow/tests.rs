@@ -1,7 +1,7 @@
 use super::*;
 use arrow_array::{
-    BooleanArray, Date32Array, DictionaryArray, FixedSizeListArray, Float64Array, Int32Array,
-    Int64Array, LargeStringArray, ListArray, StringArray, TimestampMicrosecondArray,
+    BooleanArray, Date32Array, Decimal128Array, DictionaryArray, FixedSizeListArray, Float64Array,
+    Int32Array, Int64Array, LargeStringArray, ListArray, StringArray, TimestampMicrosecondArray,
     TimestampSecondArray, UInt8Array,
 };
 use azulejo::format::schema::Enumeration;
@@ -51,6 +51,35 @@ fn numbers_are_shared_or_converted_or_refused() {
         [Some(vec![2])]
     );
     assert!(read(Float64Array::from(vec![2.5]), int8()).is_err());
+    assert!(read(Float64Array::from(vec![f64::NAN]), int8()).is_err());
+    assert_eq!(
+        read(Float64Array::from(vec![-0.0]), int8()).unwrap(),
+        [Some(vec![0])]
+    );
+    let decimals = |values: Vec<i128>| Decimal128Array::from(values).with_precision_and_scale(9, 2);
+    assert_eq!(
+        read(decimals(vec![200]).unwrap(), int8()).unwrap(),
+        [Some(vec![2])]
+    );
+    assert_eq!(
+        read(decimals(vec![200, 225]).unwrap(), int8()).unwrap_err(),
+        "1: 2.25 is not a value of INT8"
+    );
+    let float32 = || ColumnType::new("x", Datatype::Float32);
+    assert_eq!(
+        read(Float64Array::from(vec![0.1, 1e300]), float32()).unwrap_err(),
+        "1: 1e300 is not a value of FLOAT32"
+    );
+    assert!(read(Float64Array::from(vec![f64::INFINITY, f64::NAN]), float32()).is_ok());
+    let bool = || ColumnType::new("x", Datatype::Bool);
+    assert_eq!(
+        read(Int32Array::from(vec![1, 0]), bool()).unwrap(),
+        [Some(vec![1]), Some(vec![0])]
+    );
+    for wrong in [2, 256, -1] {
+        assert!(read(Int32Array::from(vec![wrong]), bool()).is_err());
+    }
+    assert!(read(Float64Array::from(vec![0.5]), bool()).is_err());
     let bools = BooleanArray::from(vec![Some(true), None]);
     assert_eq!(
         read(bools, ColumnType::new("x", Datatype::Bool).with_nulls()).unwrap(),

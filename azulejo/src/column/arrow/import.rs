@@ -162,7 +162,8 @@ impl ImportTarget {
             return self.dictionary(dictionary.keys(), dictionary.values(), nulls);
         }
         if kind.enumeration.is_some() && text_of(array).is_some() {
-            return self.label_indices(array, nulls).map(|data| (data, None));
+            let data = self.label_indices(array, nulls, &|cell| cell)?;
+            return Ok((data, None));
         }
         if let Some(text) = text_of(array) {
             return self.text(array, text, nulls);
@@ -186,8 +187,36 @@ impl ImportTarget {
                 Ok((Buffer::from_vec(bits), None))
             }
             _ if kind.cell_val_num != CellValNum::ONE => Err(mismatch()),
-            _ => self.numbers(array, nulls).map(|data| (data, None)),
+            _ => {
+                let data = self.numbers(array, nulls)?;
+                self.check_indices(&data, nulls)?;
+                Ok((data, None))
+            }
         }
+    }
+
+    /// Numbers in an enumerated column are indices, of labels that there are.
+    fn check_indices(&self, data: &[u8], nulls: Option<&NullBuffer>) -> Result<()> {
+        let kind = &self.column_type;
+        let Some(enumeration) = &kind.enumeration else {
+            return Ok(());
+        };
+        let (labels, size) = (enumeration.len() as u64, kind.datatype.size());
+        for (cell, index) in data.chunks_exact(size).enumerate() {
+            let mut wide = [0; 8];
+            wide.iter_mut()
+                .zip(index)
+                .for_each(|(out, byte)| *out = *byte);
+            // A negative one is beyond all labels, too.
+            if u64::from_le_bytes(wide) >= labels && !nulls.is_some_and(|n| n.is_null(cell)) {
+                let what = format!(
+                    "is no index of the {labels} labels of enumeration {:?}",
+                    enumeration.name
+                );
+                return Err(self.wrong(cell, &what));
+            }
+        }
+        Ok(())
     }
 
     /// One number a cell, or the items of a list: numbers as they are, times in the array's unit.
@@ -344,8 +373,13 @@ impl ImportTarget {
         Ok((Buffer::from_vec(cells), None))
     }
 
-    /// Text as indices of the enumeration.
-    fn label_indices(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+    /// Text as indices of the enumeration; `cell_of` says which cell a wrong one is in.
+    fn label_indices(
+        &self,
+        array: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+        cell_of: &dyn Fn(usize) -> usize,
+    ) -> Result<Buffer> {
         let Some((data, ends)) = text_of(array) else {
             return Err(self.mismatch(array.data_type()));
         };
@@ -358,7 +392,7 @@ impl ImportTarget {
             let index = match self.labels.get(label) {
                 _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
                 Some(&index) => index,
-                None => return Err(self.unknown_label(cell, label)),
+                None => return Err(self.unknown_label(cell_of(cell), label)),
             };
             self.push_index(&mut indices, cell, index)?;
         }
@@ -408,15 +442,28 @@ impl ImportTarget {
         nulls: Option<&NullBuffer>,
     ) -> Result<(Buffer, Option<Vec<u64>>)> {
         let kind = &self.column_type;
+        let keys_at = keys_of(keys).ok_or_else(|| self.mismatch(keys.data_type()))?;
+        // Dictionaries hold values that no cell has, such as unused categories: these need not fit.
+        let mut first: Vec<Option<usize>> = vec![None; values.len()];
+        for (cell, key) in keys_at.iter().enumerate() {
+            if let Some(entry) = first.get_mut(*key)
+                && !nulls.is_some_and(|nulls| nulls.is_null(cell))
+            {
+                entry.get_or_insert(cell);
+            }
+        }
+        let used = first.iter().map(Option::is_some).collect::<NullBuffer>();
+        let unused = NullBuffer::union(values.logical_nulls().as_ref(), Some(&used));
+        let cell_of = |entry: usize| first.get(entry).copied().flatten().unwrap_or(entry);
         // The values as a column of their own, whose cells the keys then pick.
         let entries = if kind.enumeration.is_some() {
             let indices = match text_of(values) {
-                Some(_) => self.label_indices(values, values.logical_nulls().as_ref())?,
-                None => self.number_labels(values)?,
+                Some(_) => self.label_indices(values, unused.as_ref(), &cell_of)?,
+                None => self.number_labels(values, unused.as_ref(), &cell_of)?,
             };
             (indices, None)
         } else {
-            self.values(values, values.logical_nulls().as_ref())?
+            self.values(values, unused.as_ref())?
         };
         let entries = ColumnBuffers {
             column_type: ColumnType {
@@ -428,7 +475,6 @@ impl ImportTarget {
             offsets: entries.1.map(Buffer::from_vec),
             validity: None,
         };
-        let keys_at = keys_of(keys).ok_or_else(|| self.mismatch(keys.data_type()))?;
         let view = entries.view();
         let empty = vec![0; view.cell_size];
         let mut picked = ColumnBuilder::new(entries.column_type.clone());
@@ -447,7 +493,12 @@ impl ImportTarget {
     }
 
     /// Dictionary values that are numbers as indices of an enumeration of numbers.
-    fn number_labels(&self, values: &ArrayRef) -> Result<Buffer> {
+    fn number_labels(
+        &self,
+        values: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+        cell_of: &dyn Fn(usize) -> usize,
+    ) -> Result<Buffer> {
         let enumeration = self.column_type.enumeration.as_ref();
         let Some(enumeration) = enumeration.filter(|e| e.cell_val_num == CellValNum::ONE) else {
             return Err(self.mismatch(values.data_type()));
@@ -457,20 +508,15 @@ impl ImportTarget {
             column_type: label_type,
             labels: HashMap::new(),
         };
-        let (data, _) = labels.values(values, values.logical_nulls().as_ref())?;
+        let (data, _) = labels.values(values, nulls)?;
         let mut indices = Vec::with_capacity(values.len() * self.column_type.datatype.size());
         for (cell, label) in data.chunks_exact(enumeration.datatype.size()).enumerate() {
-            let index = self.labels.get(label);
-            let index = if values.is_null(cell) {
-                Some(&0)
-            } else {
-                index
+            let index = match self.labels.get(label) {
+                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
+                Some(&index) => index,
+                None => return Err(self.unknown_label(cell_of(cell), label)),
             };
-            self.push_index(
-                &mut indices,
-                cell,
-                *index.ok_or_else(|| self.unknown_label(cell, label))?,
-            )?;
+            self.push_index(&mut indices, cell, index)?;
         }
         Ok(Buffer::from_vec(indices))
     }

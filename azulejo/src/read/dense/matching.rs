@@ -71,8 +71,7 @@ impl Assembler<'_> {
             let Some(fragment) = self.array.fragments().get(task.fragment) else {
                 continue;
             };
-            let lacks = |name: &Arc<str>| fragment.field(name).is_none();
-            if !condition.condition.fields().iter().any(lacks) {
+            if condition.condition.fits(fragment.schema()) {
                 continue;
             }
             if let std::collections::hash_map::Entry::Vacant(entry) =

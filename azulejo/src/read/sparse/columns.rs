@@ -8,7 +8,6 @@ use super::tile_cells::{runs, single};
 use super::tiles::{self, WantedTile, tiles_per_task};
 use crate::column::ColumnMut;
 use crate::error::{Error, Result};
-use crate::read::bind::is_of_type;
 use crate::read::decode::{DecodeTarget, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
@@ -259,11 +258,10 @@ impl<'w> ColumnTiles<'w> {
     ) {
         let mut direct: Vec<(usize, usize)> = Vec::new();
         for (i, (wanted, at)) in self.wanted.iter().zip(&self.slots).enumerate() {
-            let (Some(slot), Some(Some(start))) = (slots.get(*at), whole.get(*at)) else {
+            let Some(Some(start)) = whole.get(*at) else {
                 continue;
             };
-            let field = wanted.request.field;
-            if !wanted.may_be_cached && is_of_type(slot.fragment, field, &bound.column_type) {
+            if !wanted.may_be_cached {
                 direct.push((*start, i));
             }
         }

@@ -5,6 +5,7 @@ use crate::array::{Array, DeleteCommit, Fragment, TimeRange};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
+use crate::read::bind::same_field;
 use crate::read::budget::Budget;
 use crate::read::fetch::Waiting;
 use crate::read::fetch::{FetchStrategy, Fetcher};
@@ -383,11 +384,11 @@ fn bind_fragment(
     Ok(query)
 }
 
-/// The field of a column in a fragment.
+/// The field of a fragment that holds the cells of a column, if it has any.
 fn field_of(fragment: &Fragment, bound: &BoundField) -> Option<Field> {
     match bound.field {
         Field::Attribute(_) | Field::Dimension(_) | Field::ZippedCoords => {
-            fragment.field(&bound.column_type.name)
+            same_field(fragment, &bound.column_type)
         }
         // Fragments that do not store them get them when their tiles are examined.
         Field::Timestamps | Field::DeleteTimestamps | Field::DeleteConditions => Some(bound.field),

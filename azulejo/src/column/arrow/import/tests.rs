@@ -160,6 +160,48 @@ fn labels_become_indices() {
     assert_eq!(keys(import(kind, dictionary).unwrap()), [0, 1, 0]);
 }
 
+/// Categories of pandas' that no row has, and values of which all cells are null.
+#[test]
+fn entries_that_no_cell_has_need_no_label() {
+    let mut kind = ColumnType::new("a", Datatype::Int8).with_nulls();
+    let labels = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["lo", "hi"]).unwrap();
+    kind.enumeration = Some(Arc::new(labels));
+    let of = |keys: Vec<Option<i8>>| {
+        let keys = arrow_array::Int8Array::from(keys);
+        let values = StringArray::from(vec!["no", "hi", "lo"]);
+        import(kind.clone(), DictionaryArray::new(keys, Arc::new(values)))
+    };
+    let found = of(vec![Some(2), Some(1), None]).unwrap();
+    assert_eq!(cells(&found), [Some(vec![0]), Some(vec![1]), None]);
+    let error = of(vec![Some(1), None, Some(0)]).unwrap_err().to_string();
+    assert!(error.contains("cell 2 is \"no\""), "{error}");
+
+    // The same for values of a fixed length.
+    let keys = arrow_array::Int8Array::from(vec![1, 1]);
+    let values: ArrayRef = Arc::new(StringArray::from(vec!["too long", "ab"]));
+    let kind = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Fixed(2));
+    let found = import(kind, DictionaryArray::new(keys, values)).unwrap();
+    assert_eq!(cells(&found), vec![Some(b"ab".to_vec()); 2]);
+}
+
+#[test]
+fn numbers_are_indices_of_labels_that_there_are() {
+    let mut kind = ColumnType::new("a", Datatype::Int8).with_nulls();
+    let labels = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["lo", "hi"]).unwrap();
+    kind.enumeration = Some(Arc::new(labels));
+    let import =
+        |values: Vec<Option<i8>>| import(kind.clone(), arrow_array::Int8Array::from(values));
+    let found = import(vec![Some(1), None, Some(0)]).unwrap();
+    assert_eq!(cells(&found), [Some(vec![1]), None, Some(vec![0])]);
+    for wrong in [2, -1] {
+        let error = import(vec![Some(0), Some(wrong)]).unwrap_err().to_string();
+        assert!(
+            error.contains("cell 1 is no index of the 2 labels"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn dictionaries_of_plain_fields_are_decoded() {
     let dictionary: DictionaryArray<Int8Type> = vec!["b", "a", "b"].into_iter().collect();
