@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use azulejo::array::NewArray;
 use azulejo::arrow::{ArrowConverter, ArrowImporter, ArrowOptions};
 use azulejo::write::column_types;
-use azulejo::write::optimize::{SampleCells, choose_dictionaries, choose_filters};
+use azulejo::write::optimize::{SampleCells, choose_filters, sample_bytes};
 use azulejo::{ArrayHandle, ColumnSet, Context};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
@@ -38,12 +38,6 @@ use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-
-/// Bytes of rows by which filters are chosen, at most.
-const SAMPLE: usize = 64 << 20;
-
-/// Bytes of rows that show whether texts repeat.
-const TEXTS: usize = 16 << 20;
 
 /// A statement that makes an array of rows.
 #[derive(Debug)]
@@ -340,12 +334,9 @@ impl NewArraySink {
         optimized: Optimized,
         rows: &mut SendableRecordBatchStream,
     ) -> Result<(NewArray, Vec<RecordBatch>)> {
-        let budget = self.place.context().config().memory_budget / 8;
-        let most = match optimized.goal {
-            Some(_) => SAMPLE,
-            None => TEXTS,
-        };
-        let most = usize::try_from(budget).map_or(most, |bytes| bytes.min(most));
+        let (context, goal) = (self.place.context(), optimized.goal);
+        let most = sample_bytes(context, &self.new, goal, &|name| optimized.keeps(name));
+        let most = usize::try_from(most.map_err(external)?).unwrap_or(usize::MAX);
         let (mut first, mut bytes) = (Vec::new(), 0);
         while bytes < most
             && let Some(batch) = rows.next().await.transpose()?
@@ -354,6 +345,9 @@ impl NewArraySink {
             first.push(batch);
         }
         let (context, new) = (self.place.context().clone(), self.new.clone());
+        if first.is_empty() {
+            return Ok((new, first));
+        }
         let looked_at = first.clone();
         let chosen = blocking(move || Ok(choose(&context, new, &optimized, &looked_at)));
         Ok((chosen.await??, first))
@@ -374,16 +368,10 @@ fn choose(
     let importer = ArrowImporter::new(types);
     let set = |batch: &RecordBatch| importer.convert(&shaped(batch, &schema)?).map_err(external);
     let sets = rows.iter().map(set).collect::<Result<Vec<_>>>()?;
-    if !sets.is_empty() {
-        let cells = ColumnSet::concat(&sets).map_err(external)?;
-        let keeps = |name: &str| optimized.keeps(name);
-        let cells = SampleCells::of(&cells);
-        match optimized.goal {
-            Some(goal) => choose_filters(context, &mut new, &cells, goal, &keeps),
-            None => choose_dictionaries(context, &mut new, &cells, &keeps),
-        }
-        .map_err(external)?;
-    }
+    let cells = ColumnSet::concat(&sets).map_err(external)?;
+    let keeps = |name: &str| optimized.keeps(name);
+    let cells = SampleCells::of(&cells);
+    choose_filters(context, &mut new, &cells, optimized.goal, &keeps).map_err(external)?;
     Ok(new)
 }
 
@@ -405,10 +393,8 @@ impl DataSink for NewArraySink {
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let (new, first) = match &self.optimized {
-            Some(optimized) if optimized.has_choice(&self.new)? => {
-                self.chosen(optimized.clone(), &mut data).await?
-            }
-            _ => (self.new.clone(), Vec::new()),
+            Some(optimized) => self.chosen(optimized.clone(), &mut data).await?,
+            None => (self.new.clone(), Vec::new()),
         };
         let data = futures_util::stream::iter(first.into_iter().map(Ok)).chain(data);
         let place = self.place.clone();

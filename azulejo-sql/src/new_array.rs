@@ -10,7 +10,7 @@ use azulejo::format::datatype::dispatch;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::Dimension;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, Physical, Range};
-use azulejo::write::optimize::{Goal, may_repeat, usual_filters, usual_offsets_filters};
+use azulejo::write::optimize::{Goal, usual_filters, usual_offsets_filters};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
@@ -224,14 +224,6 @@ impl Optimized {
     /// Whether the filters of a column are said.
     pub fn keeps(&self, name: &str) -> bool {
         self.keeps.contains(&name.to_ascii_lowercase())
-    }
-
-    /// Whether rows have a say in an array's filters.
-    pub fn has_choice(&self, new: &NewArray) -> Result<bool> {
-        match self.goal {
-            Some(_) => Ok(true),
-            None => may_repeat(new, &|name| self.keeps(name)).map_err(external),
-        }
     }
 }
 

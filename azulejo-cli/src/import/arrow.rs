@@ -188,13 +188,9 @@ fn convert(array: &ArrayRef, target: &Target) -> Converted {
         return fixed(Buffer::from_vec(ticks), nulls.as_ref(), target);
     }
     if datatype == Datatype::Bool {
-        let bytes = match array.data_type() {
-            DataType::Boolean => {
-                let bits = array.as_boolean().values();
-                Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
-            }
+        let bytes = match array.data_type().is_numeric() {
             // 0 and 1 are the truth values among numbers.
-            _ if array.data_type().is_numeric() => {
+            true => {
                 let bytes = numbers::<UInt8Type>(array, datatype)?;
                 let neither = |row: &usize| array.is_valid(*row) && bytes[*row] > 1;
                 if let Some(row) = (0..array.len()).find(neither) {
@@ -203,7 +199,7 @@ fn convert(array: &ArrayRef, target: &Target) -> Converted {
                 }
                 bytes
             }
-            _ => {
+            false => {
                 let bits = cast_to(array, &DataType::Boolean)?;
                 let bits = bits.as_boolean().values();
                 Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())

@@ -11,16 +11,7 @@ use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::column::ColumnSet;
 use azulejo::format::NdRectangle;
-use azulejo::write::optimize::{
-    Goal, SampleCells, choose_dictionaries, choose_filters, may_repeat,
-};
-
-/// Bytes of cells that are looked at, at most: those at the file's beginning, of which the places
-/// that count are chosen once they are in order.
-const SAMPLE: u64 = 64 << 20;
-
-/// Bytes of cells that show whether texts repeat.
-const TEXTS: u64 = 16 << 20;
+use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 
 /// Chooses the filters of a planned array by the first cells of the file that it is planned for:
 /// without a goal, which of its texts have a dictionary. Those that `--filter` names (`NAME=..`) stay.
@@ -41,7 +32,8 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
-    if goal.is_none() && !may_repeat(&plan.array, &keeps)? {
+    let most = sample_bytes(&session.context, &plan.array, goal, &keeps)?;
+    if most == 0 {
         return Ok(());
     }
     let grid = match &plan.shape {
@@ -51,8 +43,6 @@ pub fn choose(
         } => Some((Grid::new(schema, bounds, *columns_first), *columns_first)),
         Shape::Sparse | Shape::Coordinates(_) => None,
     };
-    let most = if goal.is_some() { SAMPLE } else { TEXTS };
-    let most = most.min(session.context.config().memory_budget / 8);
     let mut batch = first_cells(session, source, size, plan, grid.is_some(), most)?;
     if batch.cells == 0 {
         return Ok(());
@@ -67,10 +57,8 @@ pub fn choose(
         (grid.slab(0, whole), whole, step, *columns_first)
     });
     let mut array = plan.array.clone();
-    let mut by = |cells: &SampleCells<'_>| match goal {
-        Some(goal) => choose_filters(&session.context, &mut array, cells, goal, &keeps),
-        None => choose_dictionaries(&session.context, &mut array, cells, &keeps),
-    };
+    let mut by =
+        |cells: &SampleCells<'_>| choose_filters(&session.context, &mut array, cells, goal, &keeps);
     match &steps {
         Some((bounds, steps @ 1.., step, columns_first)) => {
             let cells = u64::try_from(*steps)
@@ -105,11 +93,7 @@ fn first_cells(
     let read = source.read(session, &targets, size, &mut |_, set| {
         batch.push(set);
         enough = batch.bytes >= most;
-        match enough {
-            // Nobody sees it: it ends the read.
-            true => Err(CliError::usage("enough cells were looked at")),
-            false => Ok(()),
-        }
+        go_on(!enough)
     });
     match enough {
         true => Ok(batch),
@@ -144,21 +128,26 @@ fn first_box_that_differs(
     session: &Session,
     variable: &dataset::Variable,
 ) -> Result<Option<(NdRectangle, ColumnSet)>> {
-    let (mut seen, mut found) = (0, None);
+    let (mut seen, mut found, mut enough) = (0, None, false);
     let read = variable.cells.each_box(session, &mut |bounds, set| {
         seen += 1;
         if differ(&set) {
             found = Some((dataset::box_at(bounds, None), set));
         }
-        match found.is_some() || seen == BOXES {
-            // Nobody sees it: it ends the read.
-            true => Err(CliError::usage("enough cells were looked at")),
-            false => Ok(()),
-        }
+        enough = found.is_some() || seen == BOXES;
+        go_on(!enough)
     });
-    match found.is_some() || seen == BOXES {
+    match enough {
         true => Ok(found),
         false => read.map(|()| None),
+    }
+}
+
+/// An error where a read is not to go on: it ends the read, and nobody sees it.
+fn go_on(more: bool) -> Result<()> {
+    match more {
+        true => Ok(()),
+        false => Err(CliError::usage("enough cells were looked at")),
     }
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,11 @@ from ._types import cell_type, dtype_of, from_bytes, shown_name
 
 #: Names the dimensions of an array that have no coordinates yet, which no domain can say.
 EMPTY_DIMS = "__azulejo_empty_dims"
+
+
+def empty_dims(names: Iterable[str], shape: Iterable[int]) -> str:
+    """What that key says of an array of this shape."""
+    return ";".join(name for name, size in zip(names, shape) if size == 0)
 
 
 class Array(Reading, Changing):

@@ -21,7 +21,7 @@ from xarray.core import indexing
 
 from . import _context, _replace
 from . import _xarray_checks as _checks
-from ._array import EMPTY_DIMS, Array
+from ._array import EMPTY_DIMS, Array, empty_dims
 from ._group import Group
 from ._job import Job, is_dask
 from ._metadata import decoded, encoded
@@ -322,7 +322,7 @@ class AzulejoStore(WritableCFDataStore):
         if _label(attribute, dims) != name:
             keys[_NAME] = name
         if 0 in shape:
-            keys[EMPTY_DIMS] = ";".join(d for d, s in zip(dims, shape) if s == 0)
+            keys[EMPTY_DIMS] = empty_dims(dims, shape)
         changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
         if changes:
             self._ctx.core.change_metadata(uri, False, changes)

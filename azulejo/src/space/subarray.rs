@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use azulejo_format::range::compare;
-
 use azulejo_format::schema::{CurrentDomain, Dimension, TileAxis};
 use azulejo_format::{ArraySchema, Range};
 use std::cmp::Ordering;

@@ -38,7 +38,6 @@ mod sample;
 mod tests;
 mod usual;
 
-pub use dictionaries::may_repeat;
 pub use goal::Goal;
 pub use usual::{usual_filters, usual_offsets_filters};
 
@@ -96,9 +95,18 @@ impl<'a> SampleCells<'a> {
     }
 }
 
+/// Bytes of cells that show what filters make of them, once they are in order.
+const SAMPLE_BYTES: u64 = 64 << 20;
+
+/// Bytes of cells that show whether texts repeat.
+const TEXT_BYTES: u64 = 16 << 20;
+
 /// Chooses the filters of all fields of a new array by some of its cells, except of those that
 /// `keeps` names: fields, and `@offsets` and `@validity` for those of the whole array. Without cells
 /// all stay as they are.
+///
+/// Without a goal only dictionaries are chosen: texts of which the cells show that they repeat get one
+/// before their filters, so that they are read in less time, and all else stays.
 ///
 /// # Errors
 /// [`crate::Error::SchemaMismatch`] and [`crate::Error::InvalidArgument`] for cells that could not be
@@ -107,36 +115,41 @@ pub fn choose_filters(
     context: &Context,
     array: &mut NewArray,
     cells: &SampleCells<'_>,
-    goal: Goal,
+    goal: impl Into<Option<Goal>>,
     keeps: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<()> {
-    let chosen = sampled(context, array, cells, false, |schema, shapes, sample| {
-        let keeps = |place: Place, name: &str| {
-            (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
-        };
-        choose(schema, shapes, sample, goal, &keeps)
-    })?;
+    let chosen = match goal.into() {
+        Some(goal) => sampled(context, array, cells, false, |schema, shapes, sample| {
+            let keeps = |place: Place, name: &str| {
+                (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
+            };
+            choose(schema, shapes, sample, goal, &keeps)
+        }),
+        None => sampled(context, array, cells, true, |schema, shapes, sample| {
+            dictionaries::choose(schema, shapes, sample, keeps)
+        }),
+    }?;
     put(array, chosen);
     Ok(())
 }
 
-/// Puts a dictionary before the filters of those texts of a new array of which some of its cells show
-/// that they repeat, so that they are read in less time, and leaves all others as they are. Fields that
-/// `keeps` names stay, too.
+/// Bytes of a new array's cells, at most, that are worth a look before [`choose_filters`]; 0 where it has
+/// nothing to choose, as without a goal and without texts.
 ///
 /// # Errors
-/// As [`choose_filters`].
-pub fn choose_dictionaries(
+/// [`crate::Error::Unsupported`] for types of fields that cannot be written.
+pub fn sample_bytes(
     context: &Context,
-    array: &mut NewArray,
-    cells: &SampleCells<'_>,
+    array: &NewArray,
+    goal: Option<Goal>,
     keeps: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<()> {
-    let chosen = sampled(context, array, cells, true, |schema, shapes, sample| {
-        dictionaries::choose(schema, shapes, sample, keeps)
-    })?;
-    put(array, chosen);
-    Ok(())
+) -> Result<u64> {
+    let most = match goal {
+        Some(_) => SAMPLE_BYTES,
+        None if dictionaries::may_repeat(array, keeps)? => TEXT_BYTES,
+        None => 0,
+    };
+    Ok(most.min(context.config().memory_budget / 8))
 }
 
 /// What is chosen by pieces of the tiles that some cells make; with `whole` as much of each as shows

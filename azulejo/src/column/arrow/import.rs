@@ -383,12 +383,20 @@ impl ImportTarget {
         let Some((data, ends)) = text_of(array) else {
             return Err(self.mismatch(array.data_type()));
         };
-        let size = self.column_type.datatype.size();
-        let mut indices = Vec::with_capacity(array.len() * size);
-        for (cell, pair) in ends.windows(2).enumerate() {
-            let label = data
-                .get(pair[0] as usize..pair[1] as usize)
-                .unwrap_or_default();
+        let label = |pair: &[u64]| data.get(pair[0] as usize..pair[1] as usize);
+        let labels = ends.windows(2).map(|pair| label(pair).unwrap_or_default());
+        self.indices_of(labels, nulls, cell_of)
+    }
+
+    /// The indices of labels, of what is not null.
+    fn indices_of<'l>(
+        &self,
+        labels: impl ExactSizeIterator<Item = &'l [u8]>,
+        nulls: Option<&NullBuffer>,
+        cell_of: &dyn Fn(usize) -> usize,
+    ) -> Result<Buffer> {
+        let mut indices = Vec::with_capacity(labels.len() * self.column_type.datatype.size());
+        for (cell, label) in labels.enumerate() {
             let index = match self.labels.get(label) {
                 _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
                 Some(&index) => index,
@@ -509,16 +517,8 @@ impl ImportTarget {
             labels: HashMap::new(),
         };
         let (data, _) = labels.values(values, nulls)?;
-        let mut indices = Vec::with_capacity(values.len() * self.column_type.datatype.size());
-        for (cell, label) in data.chunks_exact(enumeration.datatype.size()).enumerate() {
-            let index = match self.labels.get(label) {
-                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
-                Some(&index) => index,
-                None => return Err(self.unknown_label(cell_of(cell), label)),
-            };
-            self.push_index(&mut indices, cell, index)?;
-        }
-        Ok(Buffer::from_vec(indices))
+        let labels = data.chunks_exact(enumeration.datatype.size());
+        self.indices_of(labels, nulls, cell_of)
     }
 }
 

@@ -12,12 +12,12 @@ use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo_format::schema::{FieldIndex, NewArray};
 use rayon::prelude::*;
 
-/// Whether a new array has texts, other than those of fields that `keeps` names, for which
-/// [`super::choose_dictionaries`] has something to choose: whether some of its cells are worth a look.
+/// Whether a new array has texts, other than those of fields that `keeps` names, for which [`choose`] has
+/// something to choose.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] for types of fields that cannot be written.
-pub fn may_repeat(array: &NewArray, keeps: &(dyn Fn(&str) -> bool + Sync)) -> Result<bool> {
+pub(super) fn may_repeat(array: &NewArray, keeps: &(dyn Fn(&str) -> bool + Sync)) -> Result<bool> {
     let schema = &array.schema;
     let fields = fields_of(schema);
     let shapes = FieldShape::of_all(schema, &fields)?;

@@ -434,14 +434,15 @@ fn looked_at(words: &[String], datatype: Datatype, capacity: u64) -> (Pipeline, 
     ])
     .unwrap();
     assert_eq!(
-        may_repeat(&array, &|_| false).unwrap(),
+        sample_bytes(&context(), &array, None, &|_| false).unwrap() > 0,
         matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
     );
-    assert!(!may_repeat(&array, &|name| name == "a").unwrap());
+    let kept = sample_bytes(&context(), &array, None, &|name| name == "a");
+    assert_eq!(kept.unwrap(), 0);
     let of = SampleCells::of(&cells);
-    choose_dictionaries(&context(), &mut array, &of, &|name| name == "a").unwrap();
+    choose_filters(&context(), &mut array, &of, None, &|name| name == "a").unwrap();
     assert_eq!(array.schema, before, "what is kept stays");
-    choose_dictionaries(&context(), &mut array, &of, &|_| false).unwrap();
+    choose_filters(&context(), &mut array, &of, None, &|_| false).unwrap();
     let after = array.schema.attributes[0].filters.clone();
     let mut schema = before.clone();
     schema.attributes[0].filters = after.clone();
