@@ -39,6 +39,22 @@ def test_arrays_of_the_reference(tmp_path, dtype):
     assert array.attrs["unit"] == "mm"
 
 
+def test_key_values_are_the_references_own(tmp_path):
+    values = {"yes": True, "no": np.bool_(False), "both": [True, False], "n": 3, "x": 0.5, "text": "mm"}
+    ours = az.write(str(tmp_path / "ours"), np.arange(3))
+    ours.attrs.update(values)
+    tiledb.from_numpy(str(tmp_path / "theirs"), np.arange(3)).close()
+    with tiledb.open(str(tmp_path / "theirs"), "w") as theirs:
+        for key, value in values.items():
+            theirs.meta[key] = bool(value) if isinstance(value, np.bool_) else value  # it cannot read its own
+    for uri in (str(tmp_path / "ours"), str(tmp_path / "theirs")):
+        with tiledb.open(uri) as theirs:
+            found = dict(theirs.meta.items())
+        for read in (found, dict(az.open(uri).attrs)):
+            assert list(read.pop("both")) == [1, 0]
+            assert read == {"yes": 1, "no": 0, "n": 3, "x": 0.5, "text": "mm"}
+
+
 def test_a_data_frame_of_the_reference(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"i": [3, 1, 2], "s": ["c", "a", "b"], "x": [0.3, 0.1, 0.2]})

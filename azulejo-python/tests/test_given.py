@@ -105,6 +105,18 @@ def test_an_array_is_replaced_by_what_is_made_of_it(tmp_path):
         az.write(tmp_path / "g", np.arange(2), mode="w")
 
 
+def test_an_array_behind_a_link_is_replaced_where_it_lies(tmp_path):
+    (tmp_path / "disk").mkdir()
+    az.write(tmp_path / "disk" / "a", np.arange(3))
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "a")
+    for uri in (tmp_path / "link", (tmp_path / "link").as_uri()):
+        assert az.write(uri, np.arange(2), mode="w").shape == (2,)
+        assert (tmp_path / "link").is_symlink()
+        assert az.open(tmp_path / "disk" / "a")[...].tolist() == [0, 1]
+        assert [p.name for p in (tmp_path / "disk").iterdir()] == ["a"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["disk", "link"]
+
+
 def test_empty_arrays_grow(tmp_path):
     array = az.write(tmp_path / "a", np.empty((0, 3), "i4"))
     assert (array.shape, len(array), array[:].shape, array[:, 1].shape) == ((0, 3), 0, (0, 3), (0,))

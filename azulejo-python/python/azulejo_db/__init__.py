@@ -10,12 +10,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from . import _made, errors
+from . import _made, _replace, errors
 from ._array import Array
 from ._context import Context, shared
 from ._core import __version__
@@ -169,14 +168,15 @@ def write(
         raise ValueError(f"{' and '.join(unused)}: of dense arrays; a table's columns have names, and index names its dimensions")
     replaced = mode == "w" and there
     # What is there stays until all of the new is written, beside it.
-    place = f"{uri.rstrip('/')}.{secrets.token_hex(4)}" if replaced else uri
+    lies = _made.behind_links(uri) if replaced else uri
+    place = _replace.folder(lies.rstrip("/"), _replace.generation()) if replaced else uri
     if grid:
         named = data if isinstance(data, Mapping) else {name: data}
         array = _made.grid(place, named, dims, tiles, filters, optimize, at, ctx)
     else:
         array = _made.table(place, data, index, filters, optimize, at, ctx)
     if replaced:
-        _made.put_in_place(place, uri, ctx)
+        _made.put_in_place(place, lies, ctx)
         return Array(uri, "w", ctx=ctx)
     return array
 

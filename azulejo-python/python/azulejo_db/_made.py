@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._array import EMPTY_DIMS, Array
+from ._array import EMPTY_DIMS, Array, empty_dims
 from ._context import Context
 from ._core import Batches
 from ._given import all_bytes, is_frame, settled, tabled
@@ -57,7 +57,7 @@ def grid(
 
 def name_empty_dims(array: Array, shape: Sequence[int]) -> None:
     """Says of a new array which of its dimensions have no coordinates yet."""
-    array.attrs[EMPTY_DIMS] = ";".join(d for d, s in zip(array.schema.dim_names, shape) if s == 0)
+    array.attrs[EMPTY_DIMS] = empty_dims(array.schema.dim_names, shape)
     array._refresh()
 
 
@@ -106,6 +106,12 @@ def table(
     with _created(uri, schema, at, ctx) as array:
         array.write(rows, at=at) if isinstance(rows, Mapping) else array._write_stream(rows, at)
     return array
+
+
+def behind_links(uri: str) -> str:
+    """Where an array lies to which a link of the file system may lead."""
+    path = uri.removeprefix("file://").rstrip("/")
+    return os.path.realpath(path) if os.path.islink(path) else uri
 
 
 def put_in_place(new: str, uri: str, ctx: Context) -> None:

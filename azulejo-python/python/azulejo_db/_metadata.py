@@ -24,7 +24,9 @@ def decoded(datatype: str, raw: bytes) -> Any:
 
 
 def encoded(value: Any) -> tuple[str, bytes]:
-    """A value as it is stored."""
+    """A value as it is stored. Truth values are the numbers 0 and 1, as TileDB-Py stores them, which
+    does not read the format's own type for these.
+    """
     if isinstance(value, str):
         return "STRING_UTF8", value.encode("utf-8", "surrogateescape")
     if isinstance(value, (bytes, bytearray)):
@@ -32,6 +34,8 @@ def encoded(value: Any) -> tuple[str, bytes]:
     if isinstance(value, (dt.datetime, dt.date)):
         value = np.datetime64(value)
     array = np.asarray(value)
+    if array.dtype == bool:
+        array = array.astype(np.int64)
     if array.ndim > 1 or array.dtype.kind not in "biufmM":
         raise TypeError(f"a key's value is text, bytes, a number or a row of numbers, not {value!r}")
     datatype, _ = datatype_of(array.dtype)
