@@ -37,8 +37,10 @@ mod strings;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_sink;
 mod typing;
 mod webp;
+mod word_sink;
 mod xor;
 mod zstd;
 
@@ -47,6 +49,7 @@ pub use key::EncryptionKey;
 pub use open_chunk::OpenChunk;
 pub use scratch::Scratch;
 pub use text::PipelineTextError;
+pub use word_sink::StringWords;
 
 use crate::datatype::Datatype;
 

@@ -421,6 +421,18 @@ pub fn filters(data: &[u8]) {
     let cells = owned.as_ref().map_or(16, |(_, offsets)| offsets.len());
     let mut offsets = vec![0; cells];
     let known = pipeline.decode_string_tile(&ctx, stored, &mut out, &mut offsets, &mut scratch);
+    let mut ids = vec![[0; 4]; cells];
+    let words = pipeline.decode_string_words(&ctx, stored, out.len(), &mut ids, &mut scratch);
+    // Words are the same strings, or no strings either.
+    assert_eq!(words.is_ok(), known.is_ok());
+    if let Ok(words) = words {
+        let words: Vec<&[u8]> = words.iter().collect();
+        let ends = offsets.iter().skip(1).copied().chain([len]);
+        for ((start, end), id) in offsets.iter().zip(ends).zip(ids) {
+            let text = &out[*start as usize..end as usize];
+            assert_eq!(words[u32::from_le_bytes(id) as usize], text);
+        }
+    }
     if let Ok((data, owned)) = owned {
         assert!(data.len() as u64 <= LIMIT && owned.len() as u64 * 8 <= LIMIT);
         // Between filters it may have less room.

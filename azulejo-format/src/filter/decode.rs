@@ -7,6 +7,7 @@ use super::parts::{PartList, decode_each, original_len};
 use super::scratch::{Codecs, sized};
 use super::step::{FilterStep, Transform};
 use super::strings::{EncodedStrings, StringEncoding};
+use super::word_sink::StringWords;
 use super::{Filter, FilterContext, Pipeline, Scratch, aes_gcm, byteshuffle};
 use crate::error::{DecodeError, Result};
 use crate::filter::checksum::Checksum;
@@ -109,6 +110,24 @@ impl Pipeline {
         let strings = self.undo_to_strings(ctx, &chunk, len, scratch)?;
         strings.header.check(data.len(), offsets.len())?;
         strings.decode(data, offsets)
+    }
+
+    /// As [`Self::decode_string_tile`], to words: each string that differs is made once, and `ids`,
+    /// one a cell, take which of them it is, as little-endian numbers. The unfiltered tile is
+    /// `data_len` bytes long.
+    pub fn decode_string_words(
+        &self,
+        ctx: &FilterContext<'_>,
+        stored: &[u8],
+        data_len: usize,
+        ids: &mut [[u8; 4]],
+        scratch: &mut Scratch,
+    ) -> Result<StringWords> {
+        let chunk = only_chunk(stored, Some(data_len as u64))?;
+        let len = (data_len as u64).saturating_add(ids.len() as u64 * 8);
+        let strings = self.undo_to_strings(ctx, &chunk, len, scratch)?;
+        strings.header.check(data_len, ids.len())?;
+        strings.decode_words(data_len, ids)
     }
 
     /// As [`Self::decode_string_tile`], where the sizes are not known: makes data and offsets of at

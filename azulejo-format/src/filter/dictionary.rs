@@ -22,7 +22,7 @@ pub(super) fn only_for_strings() -> DecodeError {
 pub(super) fn decode_strings(
     input: &[u8],
     metadata: &mut ByteReader<'_>,
-    sink: &mut StringSink<'_>,
+    sink: &mut impl StringSink,
 ) -> Result<()> {
     let id_width = Width::read(metadata, "dictionary, width of indices")?;
     let words = Words::read(metadata)?;
@@ -32,19 +32,19 @@ pub(super) fn decode_strings(
         return Err(DecodeError::filter(NAME, reason));
     }
     match id_width {
-        Width::One => words.fill(input.iter().map(|id| usize::from(*id)), sink),
+        Width::One => sink.push_words(words, input.iter().map(|id| usize::from(*id))),
         Width::Two => {
             let ids = input.as_chunks().0.iter();
-            words.fill(
+            sink.push_words(
+                words,
                 ids.map(|id| u16::from_le_bytes(*id).swap_bytes().into()),
-                sink,
             )
         }
         Width::Four => {
             let ids = input.as_chunks().0.iter();
-            words.fill(
+            sink.push_words(
+                words,
                 ids.map(|id| u32::from_le_bytes(*id).swap_bytes() as usize),
-                sink,
             )
         }
         Width::Eight => {
@@ -54,30 +54,27 @@ pub(super) fn decode_strings(
                 .iter()
                 .map(|id| u64::from_le_bytes(*id).swap_bytes());
             // No dictionary has so many words.
-            words.fill(
+            sink.push_words(
+                words,
                 ids.map(|id| usize::try_from(id).unwrap_or(usize::MAX)),
-                sink,
             )
         }
     }
 }
 
 /// The distinct strings.
-struct Words {
-    /// One behind another, and at least [`MOST_COPIED`] bytes after the last one.
-    bytes: Vec<u8>,
-    /// Where each begins, and how long it is: within `bytes`.
-    places: Vec<(u32, u32)>,
-    longest: usize,
+pub(super) struct Words<'a> {
+    /// As stored: lengths and words, one behind another.
+    pub(super) dictionary: &'a [u8],
+    /// Where each word begins in it, and how long it is: within the dictionary.
+    pub(super) places: Vec<(u32, u32)>,
+    /// The length of the longest word.
+    pub(super) longest: usize,
 }
 
-/// Words of no more bytes are copied with what lies behind them, so that the length of a copy is
-/// known beforehand.
-const MOST_COPIED: usize = 64;
-
-impl Words {
+impl<'a> Words<'a> {
     /// Reads the width of lengths, and the dictionary.
-    fn read(metadata: &mut ByteReader<'_>) -> Result<Self> {
+    fn read(metadata: &mut ByteReader<'a>) -> Result<Self> {
         let len_width = Width::read(metadata, "dictionary, width of string lengths")?;
         let len = metadata.u32("dictionary, length")?;
         let dictionary = metadata.bytes(len as usize, "dictionary")?;
@@ -91,76 +88,15 @@ impl Words {
             places.push((at, word.len() as u32));
             longest = longest.max(word.len());
         }
-        let mut bytes = Vec::with_capacity(dictionary.len() + MOST_COPIED);
-        bytes.extend_from_slice(dictionary);
-        bytes.extend([0; MOST_COPIED]);
         Ok(Self {
-            bytes,
+            dictionary,
             places,
             longest,
         })
     }
 
-    /// Appends the words of some indices.
-    fn fill(
-        &self,
-        ids: impl ExactSizeIterator<Item = usize>,
-        sink: &mut StringSink<'_>,
-    ) -> Result<()> {
-        match self.longest {
-            0..=8 => self.fill_by::<8>(ids, sink),
-            9..=16 => self.fill_by::<16>(ids, sink),
-            17..=32 => self.fill_by::<32>(ids, sink),
-            33..=MOST_COPIED => self.fill_by::<MOST_COPIED>(ids, sink),
-            _ => self.fill_by::<0>(ids, sink),
-        }
-    }
-
-    /// As [`Self::fill`], of words of which none is longer than `N` bytes; 0: of any length.
-    ///
-    /// `N` bytes are copied where there is room for them: what follows a word is overwritten by the
-    /// next one.
-    fn fill_by<const N: usize>(
-        &self,
-        ids: impl ExactSizeIterator<Item = usize>,
-        sink: &mut StringSink<'_>,
-    ) -> Result<()> {
-        let (data, mut at, offsets) = sink.rest();
-        if ids.len() > offsets.len() {
-            return Err(sink.too_many());
-        }
-        let cells = ids.len();
-        for (id, offset) in ids.zip(offsets) {
-            let Some(&(start, len)) = self.places.get(id) else {
-                return Err(self.unknown(id));
-            };
-            let (start, len) = (start as usize, len as usize);
-            *offset = at as u64;
-            let copied = match N {
-                0 => None,
-                _ => data
-                    .get_mut(at..at + N)
-                    .zip(self.bytes.get(start..start + N)),
-            };
-            if let Some((place, word)) = copied {
-                place.copy_from_slice(word);
-            } else {
-                let place = data.get_mut(at..at + len);
-                let word = self.bytes.get(start..start + len);
-                let Some((place, word)) = place.zip(word) else {
-                    return Err(sink.too_many());
-                };
-                place.copy_from_slice(word);
-            }
-            // Within the data: of this word no more than was copied.
-            at += len;
-        }
-        sink.filled(at, cells);
-        Ok(())
-    }
-
     #[cold]
-    fn unknown(&self, id: usize) -> DecodeError {
+    pub(super) fn unknown(&self, id: usize) -> DecodeError {
         let reason = format!("index {id} into a dictionary of {}", self.places.len());
         DecodeError::filter(NAME, reason)
     }
@@ -209,6 +145,8 @@ pub(super) fn encode_strings<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::text_sink::TextSink;
+    use crate::filter::word_sink::WordSink;
 
     /// Metadata and data of strings, with indices of a width.
     fn stored(words: &[&[u8]], ids: &[u64], id_width: Width) -> (Vec<u8>, Vec<u8>) {
@@ -232,9 +170,24 @@ mod tests {
         cells: usize,
     ) -> Result<(Vec<u8>, Vec<u64>)> {
         let (mut out, mut offsets) = (vec![0xaa; bytes], vec![u64::MAX; cells]);
-        let mut sink = StringSink::new(NAME, &mut out, &mut offsets);
-        decode_strings(data, &mut ByteReader::new(metadata), &mut sink)?;
-        sink.finish()?;
+        let mut sink = TextSink::new(NAME, &mut out, &mut offsets);
+        let texts = decode_strings(data, &mut ByteReader::new(metadata), &mut sink)
+            .and_then(|()| sink.finish());
+        // As words the same, or an error too.
+        let mut ids = vec![[0xaa; 4]; cells];
+        let mut sink = WordSink::new(NAME, bytes, &mut ids);
+        let words = decode_strings(data, &mut ByteReader::new(metadata), &mut sink)
+            .and_then(|()| sink.finish());
+        assert_eq!(words.is_ok(), texts.is_ok());
+        texts?;
+        let words = words?;
+        let words: Vec<&[u8]> = words.iter().collect();
+        let (mut text, mut at) = (Vec::new(), Vec::new());
+        for id in ids {
+            at.push(text.len() as u64);
+            text.extend_from_slice(words[u32::from_le_bytes(id) as usize]);
+        }
+        assert_eq!((&text, &at), (&out, &offsets));
         Ok((out, offsets))
     }
 
@@ -251,7 +204,9 @@ mod tests {
     fn indices_of_any_width_and_words_of_any_length_are_read() {
         let text: Vec<u8> = (0..200u8).collect();
         // The longest word decides how words are copied.
-        for longest in [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200] {
+        for longest in [
+            0, 1, 4, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200,
+        ] {
             let words = [&text[..longest], &text[..longest / 2], &text[..0]];
             let ids: Vec<u64> = (0..50u64).map(|i| i * i % 3).collect();
             for width in [Width::One, Width::Two, Width::Four, Width::Eight] {

@@ -129,7 +129,7 @@ fn push_run(cell: &[u8], len: usize, out: &mut Vec<u8>) {
 pub(super) fn decode_strings(
     input: &[u8],
     metadata: &mut ByteReader<'_>,
-    sink: &mut StringSink<'_>,
+    sink: &mut impl StringSink,
 ) -> Result<()> {
     let run_width = Width::read(metadata, "RLE, width of run lengths")?;
     let len_width = Width::read(metadata, "RLE, width of string lengths")?;

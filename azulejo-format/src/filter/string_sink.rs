@@ -1,5 +1,6 @@
 //! Where decoded strings go, and the big-endian numbers beside them.
 
+use super::dictionary::Words;
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
@@ -69,93 +70,42 @@ impl Width {
     }
 }
 
-/// Where decoded strings go: data and offsets of known sizes, both to be filled.
-pub(super) struct StringSink<'a> {
-    data: &'a mut [u8],
-    offsets: &'a mut [u64],
-    data_at: usize,
-    cells: usize,
-    filter: &'static str,
+/// Where the decoded strings of a tile go: room for so many cells and bytes, all to be filled.
+pub(super) trait StringSink {
+    /// Appends `run` cells of the same string.
+    fn push_run(&mut self, string: &[u8], run: u64) -> Result<()>;
+
+    /// Appends a cell for each index into the words of a dictionary.
+    fn push_words(
+        &mut self,
+        words: Words<'_>,
+        ids: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<()>;
 }
 
-impl<'a> StringSink<'a> {
-    pub(super) fn new(filter: &'static str, data: &'a mut [u8], offsets: &'a mut [u64]) -> Self {
-        Self {
-            data,
-            offsets,
-            data_at: 0,
-            cells: 0,
-            filter,
-        }
-    }
+/// The cells and bytes that there is room for, and what is wrong with others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StringRoom {
+    pub(super) filter: &'static str,
+    pub(super) bytes: usize,
+    pub(super) cells: usize,
+}
 
-    /// Appends `run` cells of the same string.
-    #[inline]
-    pub(super) fn push_run(&mut self, string: &[u8], run: u64) -> Result<()> {
-        let run = usize::try_from(run).unwrap_or(usize::MAX);
-        let cells_end = self.cells.checked_add(run);
-        let data_end = string
-            .len()
-            .checked_mul(run)
-            .and_then(|len| self.data_at.checked_add(len));
-        let (Some(cells_end), Some(data_end)) = (cells_end, data_end) else {
-            return Err(self.too_many());
-        };
-        let (Some(offsets), Some(data)) = (
-            self.offsets.get_mut(self.cells..cells_end),
-            self.data.get_mut(self.data_at..data_end),
-        ) else {
-            return Err(self.too_many());
-        };
-        let mut at = self.data_at as u64;
-        for offset in offsets {
-            *offset = at;
-            at += string.len() as u64;
-        }
-        if !string.is_empty() {
-            for place in data.chunks_exact_mut(string.len()) {
-                place.copy_from_slice(string);
-            }
-        }
-        self.cells = cells_end;
-        self.data_at = data_end;
-        Ok(())
-    }
-
-    /// The data, how many of them are filled, and the offsets that are not filled yet.
-    pub(super) fn rest(&mut self) -> (&mut [u8], usize, &mut [u64]) {
-        let offsets = self.offsets.get_mut(self.cells..).unwrap_or_default();
-        (self.data, self.data_at, offsets)
-    }
-
-    /// `cells` more strings are where [`Self::rest`] has room for them: the data are filled up to
-    /// `data_at`, which lies within them.
-    pub(super) fn filled(&mut self, data_at: usize, cells: usize) {
-        self.data_at = data_at;
-        self.cells += cells;
-    }
-
+impl StringRoom {
     #[cold]
-    pub(super) fn too_many(&self) -> DecodeError {
-        let reason = format!(
-            "more than {} bytes in {} cells",
-            self.data.len(),
-            self.offsets.len()
-        );
+    pub(super) fn too_many(self) -> DecodeError {
+        let reason = format!("more than {} bytes in {} cells", self.bytes, self.cells);
         DecodeError::filter(self.filter, reason)
     }
 
-    /// Checks that every byte and every offset was written.
-    pub(super) fn finish(self) -> Result<()> {
-        if self.data_at == self.data.len() && self.cells == self.offsets.len() {
+    /// Checks that every byte and every cell is there.
+    pub(super) fn check(self, bytes: usize, cells: usize) -> Result<()> {
+        if bytes == self.bytes && cells == self.cells {
             return Ok(());
         }
         let reason = format!(
-            "{} bytes in {} cells instead of {} in {}",
-            self.data_at,
-            self.cells,
-            self.data.len(),
-            self.offsets.len()
+            "{bytes} bytes in {cells} cells instead of {} in {}",
+            self.bytes, self.cells
         );
         Err(DecodeError::filter(self.filter, reason))
     }

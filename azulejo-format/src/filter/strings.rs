@@ -6,6 +6,8 @@
 //! encoded data is big-endian.
 
 use super::string_sink::StringSink;
+use super::text_sink::TextSink;
+use super::word_sink::{StringWords, WordSink};
 use super::{Filter, dictionary, rle};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
@@ -122,14 +124,25 @@ impl<'a> EncodedStrings<'a> {
     }
 
     /// Fills `data` and `offsets`.
-    pub(super) fn decode(mut self, data: &mut [u8], offsets: &mut [u64]) -> Result<()> {
-        let mut sink = StringSink::new(self.encoding.name(), data, offsets);
+    pub(super) fn decode(self, data: &mut [u8], offsets: &mut [u64]) -> Result<()> {
+        let mut sink = TextSink::new(self.encoding.name(), data, offsets);
+        self.decode_to(&mut sink)?;
+        sink.finish()
+    }
+
+    /// Fills the indices of words; the strings have `bytes` bytes together.
+    pub(super) fn decode_words(self, bytes: usize, ids: &mut [[u8; 4]]) -> Result<StringWords> {
+        let mut sink = WordSink::new(self.encoding.name(), bytes, ids);
+        self.decode_to(&mut sink)?;
+        sink.finish()
+    }
+
+    fn decode_to(mut self, sink: &mut impl StringSink) -> Result<()> {
         let (encoded, metadata) = (self.encoded, &mut self.metadata);
         match self.encoding {
-            StringEncoding::RunLengths => rle::decode_strings(encoded, metadata, &mut sink)?,
-            StringEncoding::Dictionary => dictionary::decode_strings(encoded, metadata, &mut sink)?,
+            StringEncoding::RunLengths => rle::decode_strings(encoded, metadata, sink),
+            StringEncoding::Dictionary => dictionary::decode_strings(encoded, metadata, sink),
         }
-        sink.finish()
     }
 }
 

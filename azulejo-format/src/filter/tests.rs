@@ -87,7 +87,30 @@ fn decode(
     pipeline.decode_string_tile(ctx, stored, &mut data, &mut offsets, &mut scratch)?;
     let owned = pipeline.decode_string_tile_owned(ctx, stored, 1 << 30, &mut scratch)?;
     assert_eq!(owned, (data.clone(), offsets.clone()));
+    let words = decode_words(pipeline, ctx, stored, len, cells, &mut scratch)?;
+    assert_eq!(words, (data.clone(), offsets.clone()));
     Ok((data, Some(offsets)))
+}
+
+/// A tile of strings that holds its offsets, decoded to words, and these put one behind another.
+fn decode_words(
+    pipeline: &Pipeline,
+    ctx: &FilterContext<'_>,
+    stored: &[u8],
+    len: usize,
+    cells: usize,
+    scratch: &mut Scratch,
+) -> Result<(Vec<u8>, Vec<u64>), DecodeError> {
+    let mut ids = vec![[0xaa; 4]; cells];
+    let words = pipeline.decode_string_words(ctx, stored, len, &mut ids, scratch)?;
+    assert!(words.len() == words.places.len() && words.is_empty() == words.places.is_empty());
+    let words: Vec<&[u8]> = words.iter().collect();
+    let (mut data, mut offsets) = (Vec::new(), Vec::new());
+    for id in ids {
+        offsets.push(data.len() as u64);
+        data.extend_from_slice(words[u32::from_le_bytes(id) as usize]);
+    }
+    Ok((data, offsets))
 }
 
 impl KnownTile {
@@ -198,6 +221,8 @@ fn a_damaged_tile_is_an_error_or_a_value() {
                     if read.is_ok() {
                         var_offsets::validate(&places, len as u64).unwrap();
                     }
+                    let words = decode_words(&pipeline, &ctx, &damaged, len, count, &mut scratch);
+                    assert_eq!(words.ok(), read.ok().map(|()| (data, places)));
                     let _ =
                         pipeline.decode_string_tile_owned(&ctx, &damaged, 1 << 20, &mut scratch);
                 } else {
