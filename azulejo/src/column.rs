@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arrow")]
 pub(crate) mod arrow;
+mod batch;
 mod build;
 mod builder;
 pub mod datetime;
@@ -12,6 +13,7 @@ mod set;
 pub(crate) mod tile;
 mod view;
 
+pub(crate) use batch::{BatchColumn, BatchColumns, WordColumn};
 pub use builder::ColumnBuilder;
 pub(crate) use fill::repeat_cell;
 pub use set::ColumnSet;

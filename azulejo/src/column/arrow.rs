@@ -2,11 +2,14 @@
 
 mod import;
 mod schema;
+mod views;
 
 pub use import::ArrowImporter;
 pub use schema::ArrowFields;
 
-use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
+use super::{
+    BatchColumn, BatchColumns, ColumnBuffers, ColumnSet, ColumnType, WordColumn, part, typed,
+};
 use crate::error::{Error, Result};
 use arrow_array::types::{
     ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType,
@@ -34,6 +37,8 @@ use std::sync::Arc;
 pub struct ArrowOptions {
     /// Stored values: ticks, enumeration indices, bytes.
     pub raw: bool,
+    /// Texts, and bytes of varying length, as views.
+    pub views: bool,
 }
 
 impl ArrowOptions {
@@ -47,6 +52,17 @@ impl ArrowOptions {
     #[must_use]
     pub fn raw(mut self, raw: bool) -> Self {
         self.raw = raw;
+        self
+    }
+
+    /// Sets whether texts come as `Utf8View` instead of `LargeUtf8`, and bytes of varying length as
+    /// `BinaryView` instead of `LargeBinary`: 16 bytes a cell, which hold a text of at most 12 bytes
+    /// or say where a longer one lies. Of sparse arrays texts with the dictionary filter, or RLE as
+    /// the first one, are then not written out: as many cells point to one text. The labels of
+    /// enumerations stay as they are.
+    #[must_use]
+    pub fn views(mut self, views: bool) -> Self {
+        self.views = views;
         self
     }
 }
@@ -109,20 +125,42 @@ impl ArrowConverter {
     /// Columns other than those prepared for, text that is not UTF-8, buffers whose lengths do not
     /// fit.
     pub fn convert(&self, columns: &ColumnSet) -> Result<RecordBatch> {
-        if columns.columns.len() != self.labels.len() {
+        self.batch(columns.cell_num, &columns.columns, |column, labels| {
+            array_of(column, self.options, labels)
+        })
+    }
+
+    /// As [`Self::convert`], of a batch that a read made for this.
+    pub(crate) fn convert_batch(&self, columns: BatchColumns) -> Result<RecordBatch> {
+        self.batch(
+            columns.cell_num,
+            columns.columns,
+            |column, labels| match column {
+                BatchColumn::Cells(column) => array_of(&column, self.options, labels),
+                BatchColumn::Words(column) => word_array(column, self.options),
+            },
+        )
+    }
+
+    fn batch<C>(
+        &self,
+        cell_num: usize,
+        columns: impl IntoIterator<Item = C, IntoIter: ExactSizeIterator>,
+        convert: impl Fn(C, Option<&ArrayRef>) -> Result<ArrayRef>,
+    ) -> Result<RecordBatch> {
+        let columns = columns.into_iter();
+        if columns.len() != self.labels.len() {
             return Err(Error::InvalidArgument(format!(
                 "{} columns given, {} expected",
-                columns.columns.len(),
+                columns.len(),
                 self.labels.len()
             )));
         }
         let arrays = columns
-            .columns
-            .iter()
             .zip(&self.labels)
-            .map(|(column, labels)| array_of(column, self.options, labels.as_ref()))
+            .map(|(column, labels)| convert(column, labels.as_ref()))
             .collect::<Result<Vec<_>>>()?;
-        let rows = RecordBatchOptions::new().with_row_count(Some(columns.cell_num));
+        let rows = RecordBatchOptions::new().with_row_count(Some(cell_num));
         RecordBatch::try_new_with_options(self.schema(), arrays, &rows)
             .map_err(|e| Error::InvalidArgument(format!("these columns make no record batch: {e}")))
     }
@@ -290,7 +328,9 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
     let form = form_of(column, options);
     let physical = column.datatype.physical();
     let data_type = match (form, column.cell_val_num) {
+        (Form::Text, _) if options.views => DataType::Utf8View,
         (Form::Text, _) => DataType::LargeUtf8,
+        (Form::Bytes, CellValNum::Var) if options.views => DataType::BinaryView,
         (Form::Bytes, CellValNum::Var) => DataType::LargeBinary,
         (Form::Bytes, CellValNum::Fixed(_)) => {
             let size = i32::try_from(column.cell_size()).map_err(|_| too_long(column))?;
@@ -379,20 +419,25 @@ fn array_of(
     column.validate()?;
     let kind = &column.column_type;
     let form = form_of(kind, options);
-    let nulls = column.validity.as_ref().map(|validity| {
-        let validity = validity.as_slice();
-        NullBuffer::new(BooleanBuffer::collect_bool(column.cell_num, |i| {
-            validity[i] != 0
-        }))
-    });
+    let nulls = nulls_of(column);
     let wrong =
         |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
     match (form, kind.cell_val_num) {
-        (Form::Text, _) => text_array(column, nulls),
+        (Form::Text, _) => {
+            let texts = text_array(column, nulls)?;
+            match options.views {
+                true => views::of_texts(kind, &texts),
+                false => Ok(Arc::new(texts)),
+            }
+        }
         (Form::Bytes, CellValNum::Var) => {
             let array =
                 LargeBinaryArray::try_new(byte_offsets(column)?, column.data.clone(), nulls);
-            Ok(Arc::new(array.map_err(wrong)?))
+            let bytes = array.map_err(wrong)?;
+            match options.views {
+                true => views::of_bytes(kind, &bytes),
+                false => Ok(Arc::new(bytes)),
+            }
         }
         (Form::Bytes, CellValNum::Fixed(_)) => {
             let size = i32::try_from(kind.cell_size()).map_err(|_| too_long(kind))?;
@@ -442,6 +487,33 @@ fn array_of(
     }
 }
 
+/// The validity of a column that was found valid.
+fn nulls_of(column: &ColumnBuffers) -> Option<NullBuffer> {
+    column.validity.as_ref().map(|validity| {
+        let validity = validity.as_slice();
+        NullBuffer::new(BooleanBuffer::collect_bool(column.cell_num, |i| {
+            validity[i] != 0
+        }))
+    })
+}
+
+/// The array of a column of words: of views, as nobody else asks for words.
+fn word_array(column: WordColumn, options: ArrowOptions) -> Result<ArrayRef> {
+    let kind = &column.column_type;
+    column.ids.validate()?;
+    let nulls = nulls_of(&column.ids);
+    let ids = shared::<UInt32Type>(&column.ids.data, nulls);
+    let form = form_of(kind, options);
+    match (form, options.views) {
+        (Form::Text, true) => views::of_text_words(kind, &ids, column.words),
+        (Form::Bytes, true) => views::of_byte_words(&ids, column.words),
+        _ => Err(Error::Internal(format!(
+            "column {} came as words",
+            kind.name
+        ))),
+    }
+}
+
 /// The offsets of a column that was found valid. TileDB's 64 bits are Arrow's, but for the sign.
 fn byte_offsets(column: &ColumnBuffers) -> Result<OffsetBuffer<i64>> {
     let too_far = || {
@@ -466,7 +538,7 @@ fn byte_offsets(column: &ColumnBuffers) -> Result<OffsetBuffer<i64>> {
     )))
 }
 
-fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<LargeStringArray> {
     let kind = &column.column_type;
     let offsets = if kind.is_var() {
         byte_offsets(column)?
@@ -480,18 +552,23 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Array
         )
     };
     match LargeStringArray::try_new(offsets, column.data.clone(), nulls) {
-        Ok(array) => Ok(Arc::new(array)),
+        Ok(array) => Ok(array),
         Err(_) => {
             let cell = column.view();
             let bad = (0..column.cell_num)
                 .find(|i| std::str::from_utf8(cell.cell(*i)).is_err())
                 .unwrap_or(0);
-            Err(Error::InvalidArgument(format!(
-                "column {}: cell {bad} is not UTF-8; ask for raw values to get its bytes",
-                kind.name
-            )))
+            Err(no_text(kind, bad))
         }
     }
+}
+
+/// The error of a cell whose bytes are no text.
+fn no_text(column: &ColumnType, cell: usize) -> Error {
+    Error::InvalidArgument(format!(
+        "column {}: cell {cell} is not UTF-8; ask for raw values to get its bytes",
+        column.name
+    ))
 }
 
 /// Numbers as an array that shares their memory, if it is aligned for them.

@@ -91,6 +91,7 @@ impl ReadOptions {
             batch_bytes: self
                 .batch_bytes
                 .filter(|_| strategy == FetchStrategy::Streaming),
+            words: false,
             counts: self.counts.unwrap_or_default(),
         })
     }

@@ -10,7 +10,7 @@ use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::Tile;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::CellValNum;
-use azulejo_format::filter::{FilterContext, Pipeline};
+use azulejo_format::filter::{FilterContext, Pipeline, StringWords};
 use azulejo_format::fragment::Field;
 use azulejo_format::tile::{coords_are_split, var_offsets};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use tasks::{DecodeTask, FilteredTile, run};
 pub(super) use tasks::{PARALLEL_BYTES, with_scratch};
 use tile_shape::TileShape;
 pub use tile_shape::{Cells, TileRequest};
-pub(super) use tile_shape::{StoredPart, fixed_parts, load_cost, stored_tiles};
+pub(super) use tile_shape::{StoredPart, fixed_parts, holds_words, load_cost, stored_tiles};
 
 /// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
 /// and validity.
@@ -26,7 +26,13 @@ pub(super) use tile_shape::{StoredPart, fixed_parts, load_cost, stored_tiles};
 pub(super) struct DecodeTarget<'o> {
     pub data: Option<&'o mut [u8]>,
     pub validity: Option<&'o mut [u8]>,
+    /// Takes the words of a tile of strings that holds their offsets; its data are then the index of
+    /// a word a cell, a little-endian `u32`, and it has no offsets.
+    pub words: Option<&'o mut StringWords>,
 }
+
+/// Bytes of the index of a word.
+pub(super) const WORD_ID: usize = 4;
 
 /// Tiles that are to be decoded together.
 pub(super) struct TileBatch<'a> {
@@ -196,6 +202,17 @@ impl<'a> TileBatch<'a> {
             return stored.add_chunks(spans, shape.cell_size, out, tasks);
         };
         let values = self.filtered(bytes, var.place, ctx, pipeline)?;
+        if let Some(words) = &mut tile.target.words {
+            if !shape.in_data {
+                return Err(Error::Internal("a tile that holds no words".into()));
+            }
+            let ids = match &mut tile.target.data {
+                Some(out) => &mut **out,
+                None => &mut *tile.data,
+            };
+            tasks.push(values.words(var.len, ids.as_chunks_mut().0, words));
+            return Ok(());
+        }
         if shape.in_data {
             let offsets = tile.offsets.as_deref_mut();
             if let Some((end, starts)) = offsets.and_then(<[u64]>::split_last_mut) {
@@ -317,6 +334,7 @@ struct TileBuilder<'o> {
     offset_bytes: PoolBuffer,
     offsets: Option<Vec<u64>>,
     validity: Option<PoolBuffer>,
+    cell_size: usize,
 }
 
 impl<'o> TileBuilder<'o> {
@@ -325,11 +343,17 @@ impl<'o> TileBuilder<'o> {
             true => PoolBuffer::default(),
             false => pool.take(len),
         };
-        let data = own(target.data.is_some(), shape.data_len());
+        let as_words = target.words.is_some();
+        let (len, cell_size) = match as_words {
+            true => (shape.cell_num * WORD_ID, WORD_ID),
+            false => (shape.data_len(), shape.cell_size),
+        };
+        let data = own(target.data.is_some(), len);
         let validity = shape
             .validity
             .map(|_| own(target.validity.is_some(), shape.cell_num));
-        let offsets = shape.var.is_some().then(|| vec![0; shape.cell_num + 1]);
+        let offsets = shape.var.filter(|_| !as_words);
+        let offsets = offsets.map(|_| vec![0; shape.cell_num + 1]);
         let separate = shape.var.is_some() && !shape.in_data;
         let offset_bytes = own(!separate, shape.cell_num * 8);
         Self {
@@ -338,6 +362,7 @@ impl<'o> TileBuilder<'o> {
             offset_bytes,
             offsets,
             validity,
+            cell_size,
         }
     }
 
@@ -347,7 +372,7 @@ impl<'o> TileBuilder<'o> {
             offsets: self.offsets,
             validity: self.validity,
             cell_num: shape.cell_num,
-            cell_size: shape.cell_size,
+            cell_size: self.cell_size,
         }
     }
 }

@@ -189,7 +189,10 @@ impl DenseReader {
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;
         if self.matching_only {
-            return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
+            return Ok(self
+                .next_matching(&output, most)
+                .await?
+                .map(|cells| Batch::Own(cells.into())));
         }
         let is_direct = self.is_direct();
         if is_direct && output.is_full() && !self.is_done() {
@@ -222,8 +225,10 @@ impl DenseReader {
         let outs = memory.outs(fields, plan.cells)?;
         let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
         Ok(Some(
-            match (memory.finish(fields, plan.cells, filled), &plan.order) {
-                (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
+            match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
+                (batch @ Batch::Own(_), Some(order)) => {
+                    Batch::Own(own_columns(batch)?.pick(order)?.into())
+                }
                 (batch, _) => batch,
             },
         ))
@@ -316,7 +321,7 @@ impl DenseReader {
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
-        let columns = own_columns(memory.finish(fields, batch.cells, filled))?;
+        let columns = own_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
         let Some(order) = &batch.order else {
             return Ok(Some((columns, mask)));
         };

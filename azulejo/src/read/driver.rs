@@ -9,13 +9,13 @@ pub(super) mod stream;
 use super::bind;
 use super::dense::DenseReader;
 use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
-use super::output::{Batch, Output, copy, own_columns};
+use super::output::{Batch, Output, batch_columns, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadCounts, ReadOptions};
 use crate::array::{Array, Reopening};
 use crate::cancel::{CancelHandle, Operation};
-use crate::column::{ColumnMut, ColumnSet, ColumnType};
+use crate::column::{BatchColumns, ColumnMut, ColumnSet, ColumnType};
 use crate::condition::Meaning;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -61,6 +61,13 @@ impl ArrayReader {
             PlannedReader::Dense(reader) => reader.prefer_few_batches(),
             PlannedReader::Sparse(reader) => reader.prefer_few_batches(),
             PlannedReader::Ended => {}
+        }
+    }
+
+    /// Lets texts come as words.
+    fn prefer_words(&mut self) {
+        if let PlannedReader::Sparse(reader) = &mut self.plan {
+            reader.prefer_words();
         }
     }
 
@@ -253,6 +260,7 @@ impl Reader {
             versions: true,
             matching_only: false,
             batch_bytes: None,
+            words: false,
             counts: ReadCounts::default(),
         };
         Ok(Self {
@@ -338,7 +346,7 @@ impl Reader {
                             continue;
                         }
                         Err(error) => return Err(error),
-                        Ok(Some(Batch::Own(batch))) => (batch, 0),
+                        Ok(Some(batch @ Batch::Own(_))) => (own_columns(batch)?, 0),
                         Ok(Some(Batch::Placed)) => continue,
                         Ok(Some(Batch::NoRoom)) => {
                             self.gave_out(&progress);
@@ -372,10 +380,16 @@ impl Reader {
         }
     }
 
+    /// Lets texts come as words from now on: then only [`Self::next_batch`] takes batches.
+    fn prefer_words(&mut self) {
+        self.options.words = true;
+        self.source.prefer_words();
+    }
+
     /// The next cells that no caller has seen; errors end the query.
-    fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+    fn next_batch(&mut self) -> Result<Option<BatchColumns>> {
         loop {
-            match self.step() {
+            match self.step_batch() {
                 Err(error) if self.begins_anew(&error) => {}
                 batch => {
                     self.beginning = None;
@@ -387,11 +401,16 @@ impl Reader {
 
     /// The next cells, or an error that the read may survive.
     fn step(&mut self) -> Result<Option<ColumnSet>> {
+        self.step_batch()?.map(BatchColumns::into_cells).transpose()
+    }
+
+    /// As [`Self::step`].
+    fn step_batch(&mut self) -> Result<Option<BatchColumns>> {
         if let Some((batch, done)) = self.rest.take() {
-            return Ok(Some(batch.slice(done..batch.cell_num)));
+            return Ok(Some(batch.slice(done..batch.cell_num).into()));
         }
         let batch = block_on(self.source.next(Output::Own))?;
-        batch.map(own_columns).transpose()
+        batch.map(batch_columns).transpose()
     }
 }
 
@@ -458,6 +477,7 @@ impl Iterator for Reader {
     type Item = Result<ColumnSet>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch().transpose()
+        let batch = self.next_batch().transpose()?;
+        Some(batch.and_then(BatchColumns::into_cells))
     }
 }

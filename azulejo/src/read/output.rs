@@ -3,14 +3,17 @@
 pub(super) mod copy;
 mod fixed;
 mod var;
+mod words;
 
 pub(super) use fixed::{FixedBuffer, FixedOut};
 pub(super) use var::VarOut;
+pub(super) use words::{WordsBuffer, WordsOut};
 
 use super::{BoundField, FillProgress};
 use crate::buffer_pool::BufferPool;
-use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use crate::column::{BatchColumn, BatchColumns, ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
+use crate::space::CellSlab;
 
 /// Where the next cells go.
 pub(super) enum Output<'c, 'o> {
@@ -31,7 +34,7 @@ pub(super) enum Output<'c, 'o> {
 #[derive(Debug)]
 pub(super) enum Batch {
     /// In memory of their own.
-    Own(ColumnSet),
+    Own(BatchColumns),
     /// In the caller's memory.
     Placed,
     /// None were read, as the caller's memory is full.
@@ -90,8 +93,16 @@ impl<'o> Output<'_, 'o> {
 
 /// Memory for the cells of a batch.
 pub(super) enum OutputMemory<'c, 'o> {
-    Own(Vec<FixedBuffer>),
+    Own(Vec<OwnBuffer>),
     Caller(&'c mut [ColumnMut<'o>], &'c mut FillProgress),
+}
+
+/// Memory of ours for the cells of a field.
+pub(super) enum OwnBuffer {
+    /// Of fixed length; nothing for others, of which a column is made.
+    Cells(FixedBuffer),
+    /// Texts as words.
+    Words(WordsBuffer),
 }
 
 /// Memory for the cells of a field.
@@ -100,6 +111,8 @@ pub(super) enum FieldOut<'o> {
     Fixed(FixedOut<'o>),
     /// Var-length, in the caller's memory.
     Var(VarOut<'o>),
+    /// Texts as words, in memory of ours.
+    Words(WordsOut<'o>),
     /// Var-length: a column of its own is made.
     Own,
 }
@@ -118,7 +131,26 @@ pub(super) enum Filled {
 impl<'c, 'o> OutputMemory<'c, 'o> {
     /// Memory of their own for `cells` cells of each field.
     pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
-        FixedBuffer::of(fields, cells, pool).map(Self::Own)
+        let buffers = FixedBuffer::of(fields, cells, pool)?;
+        Ok(Self::Own(
+            buffers.into_iter().map(OwnBuffer::Cells).collect(),
+        ))
+    }
+
+    /// As [`Self::own`], of cells out of `tiles` tiles: the fields that are marked come as words.
+    pub fn own_words(
+        fields: &[BoundField],
+        as_words: &[bool],
+        (cells, tiles): (usize, usize),
+        pool: &BufferPool,
+    ) -> Result<Self> {
+        let buffers = fields.iter().enumerate().map(|(i, field)| {
+            Ok(match as_words.get(i) {
+                Some(true) => OwnBuffer::Words(WordsBuffer::of(field, cells, tiles, pool)?),
+                _ => OwnBuffer::Cells(FixedBuffer::new(field, cells, pool)?),
+            })
+        });
+        buffers.collect::<Result<_>>().map(Self::Own)
     }
 
     /// The places for `cells` cells, one for each of the first fields.
@@ -130,7 +162,11 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
         let (columns, progress) = match self {
             Self::Own(buffers) => {
                 let outs = fields.iter().zip(buffers);
-                return Ok(outs.map(|(field, out)| FieldOut::own(field, out)).collect());
+                let out = |(field, out): (&'m BoundField, &'m mut OwnBuffer)| match out {
+                    OwnBuffer::Cells(out) => FieldOut::own(field, out),
+                    OwnBuffer::Words(out) => FieldOut::Words(out.out()),
+                };
+                return Ok(outs.map(out).collect());
             }
             Self::Caller(columns, progress) => (columns, progress),
         };
@@ -148,25 +184,33 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
         Ok(outs)
     }
 
-    /// The filled memory.
+    /// The filled memory. `slabs` say of which tiles the cells are, where texts may be words.
     pub fn finish(
         self,
         fields: &[BoundField],
         cell_num: usize,
+        slabs: &[CellSlab],
         filled: impl IntoIterator<Item = Filled>,
-    ) -> Batch {
+    ) -> Result<Batch> {
         let filled = filled.into_iter();
         match self {
             Self::Own(buffers) => {
                 let columns = fields.iter().zip(buffers).zip(filled);
-                let columns = columns.map(|((field, buffer), filled)| match filled {
-                    Filled::Own(column) => column,
-                    Filled::Placed { .. } => buffer.into_column(field, cell_num),
+                let columns = columns.map(|((field, buffer), filled)| {
+                    Ok(match (filled, buffer) {
+                        (Filled::Own(column), _) => BatchColumn::Cells(column),
+                        (Filled::Placed { .. }, OwnBuffer::Cells(buffer)) => {
+                            BatchColumn::Cells(buffer.into_column(field, cell_num))
+                        }
+                        (Filled::Placed { .. }, OwnBuffer::Words(buffer)) => {
+                            BatchColumn::Words(buffer.into_column(field, slabs)?)
+                        }
+                    })
                 });
-                Batch::Own(ColumnSet {
+                Ok(Batch::Own(BatchColumns {
                     cell_num,
-                    columns: columns.collect(),
-                })
+                    columns: columns.collect::<Result<_>>()?,
+                }))
             }
             Self::Caller(_, progress) => {
                 for (written, filled) in progress.written.iter_mut().zip(filled) {
@@ -175,7 +219,7 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                     }
                 }
                 progress.cells += cell_num;
-                Batch::Placed
+                Ok(Batch::Placed)
             }
         }
     }
@@ -190,10 +234,12 @@ impl<'o> FieldOut<'o> {
         }
     }
 
-    /// The memory, if the cells are of fixed length.
-    pub fn fixed(self) -> Option<FixedOut<'o>> {
+    /// The memory of the first `cells` cells, which come out of the first `tiles` tiles; it is left
+    /// out of this one. `None` if cells have no place before they are there.
+    pub fn take_first(&mut self, cells: usize, tiles: usize) -> Option<Self> {
         match self {
-            Self::Fixed(out) => Some(out),
+            Self::Fixed(out) => Some(Self::Fixed(out.take_first(cells))),
+            Self::Words(out) => Some(Self::Words(out.take_first(cells, tiles))),
             Self::Var(_) | Self::Own => None,
         }
     }
@@ -202,7 +248,7 @@ impl<'o> FieldOut<'o> {
     pub fn fixed_again(&mut self) -> Option<FixedOut<'_>> {
         match self {
             Self::Fixed(out) => Some(out.again()),
-            Self::Var(_) | Self::Own => None,
+            Self::Var(_) | Self::Words(_) | Self::Own => None,
         }
     }
 }
@@ -210,7 +256,19 @@ impl<'o> FieldOut<'o> {
 /// A batch that is a column set.
 pub(super) fn own_columns(batch: Batch) -> Result<ColumnSet> {
     match batch {
-        Batch::Own(columns) => Ok(columns),
-        Batch::Placed | Batch::NoRoom => Err(Error::Internal("a batch went astray".into())),
+        Batch::Own(columns) => columns.into_cells(),
+        Batch::Placed | Batch::NoRoom => Err(astray()),
     }
+}
+
+/// A batch in memory of its own.
+pub(super) fn batch_columns(batch: Batch) -> Result<BatchColumns> {
+    match batch {
+        Batch::Own(columns) => Ok(columns),
+        Batch::Placed | Batch::NoRoom => Err(astray()),
+    }
+}
+
+fn astray() -> Error {
+    Error::Internal("a batch went astray".into())
 }

@@ -74,6 +74,11 @@ impl SparseReader {
         }
     }
 
+    /// Lets texts come as words, for a caller who knows what to do with both.
+    pub fn prefer_words(&mut self) {
+        self.query.words = true;
+    }
+
     /// What can be cancelled.
     pub fn operation(&self) -> &Operation {
         &self.query.operation
@@ -106,7 +111,10 @@ impl SparseReader {
                                 cluster: self.position.cluster,
                                 from: Some(from),
                             });
-                            (cells.map(Batch::Own), lowered.unwrap_or(next))
+                            (
+                                cells.map(|cells| Batch::Own(cells.into())),
+                                lowered.unwrap_or(next),
+                            )
                         }
                         // The bounds of tiles promised fewer cells than there are: a smaller part.
                         Extracted::TooMany(_) if self.extracted > MIN_PART_BYTES => {

@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::stored_tile::StoredTile;
 use azulejo_format::DecodeError;
-use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
+use azulejo_format::filter::{FilterContext, Pipeline, Scratch, StringWords};
 use azulejo_format::tile::{Chunk, TileDecoder};
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -51,6 +51,12 @@ enum TilePiece<'t> {
         data: &'t mut [u8],
         offsets: &'t mut [u64],
     },
+    /// The same as words: `len` bytes of strings.
+    Words {
+        len: usize,
+        ids: &'t mut [[u8; 4]],
+        words: &'t mut StringWords,
+    },
 }
 
 impl<'t> FilteredTile<'t> {
@@ -92,6 +98,17 @@ impl<'t> FilteredTile<'t> {
         DecodeTask { of: self, piece }
     }
 
+    /// As [`Self::strings`], to the words that differ, of strings of `len` bytes.
+    pub fn words(
+        self,
+        len: usize,
+        ids: &'t mut [[u8; 4]],
+        words: &'t mut StringWords,
+    ) -> DecodeTask<'t> {
+        let piece = TilePiece::Words { len, ids, words };
+        DecodeTask { of: self, piece }
+    }
+
     fn corrupt(&self, source: DecodeError) -> Error {
         Error::decode(self.tile.path(self.array), source)
     }
@@ -102,6 +119,7 @@ impl DecodeTask<'_> {
         match &self.piece {
             TilePiece::Chunk { out, .. } => out.len(),
             TilePiece::Strings { data, offsets } => data.len() + offsets.len() * 8,
+            TilePiece::Words { ids, .. } => size_of_val(*ids),
         }
     }
 
@@ -117,6 +135,9 @@ impl DecodeTask<'_> {
             TilePiece::Strings { data, offsets } => {
                 pipeline.decode_string_tile(&ctx, bytes, data, offsets, scratch)
             }
+            TilePiece::Words { len, ids, words } => pipeline
+                .decode_string_words(&ctx, bytes, len, ids, scratch)
+                .map(|decoded| *words = decoded),
         });
         decoded.map_err(|source| self.of.corrupt(source))
     }

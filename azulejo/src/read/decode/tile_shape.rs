@@ -1,6 +1,6 @@
 //! What is known of a tile before it is read.
 
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::error::{Error, Result};
 use crate::read::stored_tile::{StoredTile, fragment_of};
 use azulejo_format::filter::{FilterContext, Pipeline};
@@ -152,11 +152,7 @@ impl<'a> TileShape<'a> {
     }
 
     pub fn pipeline(&self) -> &'a Pipeline {
-        match self.field {
-            Field::Attribute(i) => self.schema.filters_of(FieldIndex::Attribute(i)),
-            Field::Dimension(i) => self.schema.filters_of(FieldIndex::Dimension(i)),
-            _ => &self.schema.coords_filters,
-        }
+        pipeline_of(self.schema, self.field)
     }
 
     pub fn data_len(&self) -> usize {
@@ -233,6 +229,32 @@ pub(in crate::read) fn fixed_parts<'a>(
         .validity
         .map(|place| part(place, shape.ctx.validity(), filters, 1));
     Ok((values, validity.transpose()?))
+}
+
+/// The filters of a stored field.
+fn pipeline_of(schema: &ArraySchema, field: Field) -> &Pipeline {
+    match field {
+        Field::Attribute(i) => schema.filters_of(FieldIndex::Attribute(i)),
+        Field::Dimension(i) => schema.filters_of(FieldIndex::Dimension(i)),
+        _ => &schema.coords_filters,
+    }
+}
+
+/// Whether the tiles of a fragment's field are strings that can be decoded to words.
+pub(in crate::read) fn holds_words(array: &Array, fragment: &Fragment, field: Field) -> bool {
+    let schema = fragment.schema();
+    let field = fragment.stored_field(field);
+    field
+        .layout(schema)
+        .is_some_and(|(datatype, cell_val_num)| {
+            let ctx = FilterContext {
+                version: fragment.footer().version,
+                datatype,
+                cell_val_num,
+                key: array.context().key(),
+            };
+            pipeline_of(schema, field).keeps_offsets_in_data(&ctx)
+        })
 }
 
 /// The stored tiles that loading a request reads.

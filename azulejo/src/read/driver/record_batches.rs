@@ -43,7 +43,10 @@ impl Reader {
     ///
     /// # Errors
     /// Those of [`ArrowConverter::new`].
-    pub fn record_batches(self, options: ArrowOptions) -> Result<RecordBatches> {
+    pub fn record_batches(mut self, options: ArrowOptions) -> Result<RecordBatches> {
+        if options.views {
+            self.prefer_words();
+        }
         let converter = ArrowConverter::new(self.column_types(), options)?;
         Ok(RecordBatches {
             reader: self,
@@ -56,10 +59,10 @@ impl Iterator for RecordBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next()?;
+        let batch = self.reader.next_batch().transpose()?;
         Some(
             batch
-                .and_then(|columns| self.converter.convert(&columns))
+                .and_then(|columns| self.converter.convert_batch(columns))
                 .map_err(ArrowError::from),
         )
     }

@@ -2,12 +2,12 @@
 
 use super::{ArrayReader, Beginning};
 use crate::array::Array;
-use crate::column::ColumnSet;
+use crate::column::{BatchColumns, ColumnSet};
 use crate::error::Result;
 use crate::read::ReadOptions;
 use crate::read::bind::bind;
 use crate::read::fetch::Waiting;
-use crate::read::output::{Output, own_columns};
+use crate::read::output::{Output, batch_columns};
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
@@ -40,12 +40,24 @@ use std::task::{Context, Poll, ready};
 /// # }
 /// ```
 pub struct ReadStream {
-    /// `None` behind the end.
-    next: Option<NextBatch>,
+    state: StreamState,
+    /// Whether texts may come as words.
+    words: bool,
+}
+
+/// How far a stream is.
+enum StreamState {
+    /// Nothing was asked for.
+    Begins(Array, Box<ReadOptions>),
+    /// A batch was given out.
+    Goes(Box<ArrayReader>),
+    /// The next one is under way.
+    Reads(NextBatch),
+    Ended,
 }
 
 /// The next batch, and what reads those behind it.
-type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(ColumnSet, ArrayReader)>>> + Send>>;
+type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(BatchColumns, ArrayReader)>>> + Send>>;
 
 impl fmt::Debug for ReadStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,15 +70,20 @@ impl Array {
     /// [`Array::read`] are the stream's first item.
     #[must_use]
     pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
-        let array = self.clone();
         ReadStream {
-            next: Some(Box::pin(first(array, options))),
+            state: StreamState::Begins(self.clone(), Box::new(options)),
+            words: false,
         }
     }
 }
 
-async fn first(array: Array, options: ReadOptions) -> Result<Option<(ColumnSet, ArrayReader)>> {
-    let options = bind(&array, &options, Waiting::Polls).await?;
+async fn first(
+    array: Array,
+    options: ReadOptions,
+    words: bool,
+) -> Result<Option<(BatchColumns, ArrayReader)>> {
+    let mut options = bind(&array, &options, Waiting::Polls).await?;
+    options.words = words;
     let mut beginning = Beginning::of(&array);
     let mut reader = beginning.reader(&options, Waiting::Polls).await?;
     loop {
@@ -81,10 +98,44 @@ async fn first(array: Array, options: ReadOptions) -> Result<Option<(ColumnSet, 
     }
 }
 
-async fn next(mut reader: ArrayReader) -> Result<Option<(ColumnSet, ArrayReader)>> {
+async fn next(mut reader: ArrayReader) -> Result<Option<(BatchColumns, ArrayReader)>> {
     match reader.next(Output::Own).await? {
-        Some(batch) => Ok(Some((own_columns(batch)?, reader))),
+        Some(batch) => Ok(Some((batch_columns(batch)?, reader))),
         None => Ok(None),
+    }
+}
+
+impl ReadStream {
+    /// Lets texts come as words, but for a batch that is under way; then only
+    /// [`Self::poll_batch`] takes batches.
+    #[cfg(feature = "arrow")]
+    fn prefer_words(&mut self) {
+        self.words = true;
+        if let StreamState::Goes(reader) = &mut self.state {
+            reader.prefer_words();
+        }
+    }
+
+    /// The next cells.
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BatchColumns>>> {
+        let mut running: NextBatch = match std::mem::replace(&mut self.state, StreamState::Ended) {
+            StreamState::Begins(array, options) => Box::pin(first(array, *options, self.words)),
+            StreamState::Goes(reader) => Box::pin(next(*reader)),
+            StreamState::Reads(running) => running,
+            StreamState::Ended => return Poll::Ready(None),
+        };
+        match running.as_mut().poll(cx) {
+            Poll::Pending => {
+                self.state = StreamState::Reads(running);
+                Poll::Pending
+            }
+            Poll::Ready(Ok(Some((cells, reader)))) => {
+                self.state = StreamState::Goes(Box::new(reader));
+                Poll::Ready(Some(Ok(cells)))
+            }
+            Poll::Ready(Ok(None)) => Poll::Ready(None),
+            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),
+        }
     }
 }
 
@@ -92,23 +143,15 @@ impl Stream for ReadStream {
     type Item = Result<ColumnSet>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(running) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let batch = ready!(running.as_mut().poll(cx));
-        let (item, later) = match batch {
-            Ok(Some((cells, reader))) => (Some(Ok(cells)), Some(reader)),
-            Ok(None) => (None, None),
-            Err(error) => (Some(Err(error)), None),
-        };
-        self.next = later.map(|reader| -> NextBatch { Box::pin(next(reader)) });
-        Poll::Ready(item)
+        let batch = ready!(self.poll_batch(cx));
+        Poll::Ready(batch.map(|batch| batch.and_then(BatchColumns::into_cells)))
     }
 }
 
 #[cfg(feature = "arrow")]
 mod record_batches {
     use super::{Context, Pin, Poll, ReadStream, Result, Stream, ready};
+    use crate::column::BatchColumn;
     use crate::column::arrow::{ArrowConverter, ArrowOptions};
     use arrow_array::RecordBatch;
 
@@ -124,7 +167,10 @@ mod record_batches {
     impl ReadStream {
         /// The batches as Arrow record batches; see [`crate::arrow`] for the types.
         #[must_use]
-        pub fn record_batches(self, options: ArrowOptions) -> RecordBatchStream {
+        pub fn record_batches(mut self, options: ArrowOptions) -> RecordBatchStream {
+            if options.views {
+                self.prefer_words();
+            }
             RecordBatchStream {
                 cells: self,
                 options,
@@ -137,18 +183,20 @@ mod record_batches {
         type Item = Result<RecordBatch>;
 
         fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-            let cells = match ready!(Pin::new(&mut self.cells).poll_next(cx)) {
+            let cells = match ready!(self.cells.poll_batch(cx)) {
                 Some(Ok(cells)) => cells,
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             };
             let this = &mut *self;
             let batch = match &this.converter {
-                Some(converter) => converter.convert(&cells),
+                Some(converter) => converter.convert_batch(cells),
                 None => {
-                    let types = cells.columns.iter().map(|column| &column.column_type);
-                    ArrowConverter::new(types, this.options)
-                        .and_then(|converter| this.converter.insert(converter).convert(&cells))
+                    let types = cells.columns.iter().map(BatchColumn::column_type);
+                    match ArrowConverter::new(types, this.options) {
+                        Ok(converter) => this.converter.insert(converter).convert_batch(cells),
+                        Err(error) => Err(error),
+                    }
                 }
             };
             Poll::Ready(Some(batch))

@@ -110,21 +110,24 @@ pub(in crate::read) struct FixedBuffer {
 impl FixedBuffer {
     /// Memory for `cells` cells of each field.
     pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
-        let buffer = |field: &BoundField| {
-            let kind = &field.column_type;
-            let bytes = match kind.is_var() {
-                true => Some(0),
-                false => cells.checked_mul(kind.cell_size()),
-            };
-            let bytes =
-                bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
-            let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
-            Ok(Self {
-                data: pool.take(bytes),
-                validity,
-            })
+        let buffers = fields.iter().map(|field| Self::new(field, cells, pool));
+        buffers.collect()
+    }
+
+    /// Memory for `cells` cells of a field.
+    pub fn new(field: &BoundField, cells: usize, pool: &BufferPool) -> Result<Self> {
+        let kind = &field.column_type;
+        let bytes = match kind.is_var() {
+            true => Some(0),
+            false => cells.checked_mul(kind.cell_size()),
         };
-        fields.iter().map(buffer).collect()
+        let bytes =
+            bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
+        let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
+        Ok(Self {
+            data: pool.take(bytes),
+            validity,
+        })
     }
 
     /// The memory, to be filled.

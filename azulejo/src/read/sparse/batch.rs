@@ -110,11 +110,17 @@ pub(super) async fn read(
         Output::Caller {
             columns, progress, ..
         } if fits => OutputMemory::Caller(columns, progress),
-        _ => OutputMemory::own(&query.fields, cells, query.fetcher.pool())?,
+        _ => {
+            let as_words = columns::as_words(query, &slots);
+            let of = (cells, slots.len());
+            OutputMemory::own_words(&query.fields, &as_words, of, query.fetcher.pool())?
+        }
     };
     let outs = memory.outs(&query.fields, cells)?;
     let filled = columns::fill(query, slots, &slabs, outs).await?;
-    Ok(Some(memory.finish(&query.fields, cells, filled)))
+    memory
+        .finish(&query.fields, cells, &slabs, filled)
+        .map(Some)
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.

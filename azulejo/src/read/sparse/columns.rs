@@ -8,13 +8,14 @@ use super::tile_cells::{runs, single};
 use super::tiles::{self, WantedTile, tiles_per_task};
 use crate::column::ColumnMut;
 use crate::error::{Error, Result};
-use crate::read::decode::{DecodeTarget, stored_tiles};
+use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
-use crate::read::output::{FieldOut, Filled, FixedOut};
+use crate::read::output::{FieldOut, Filled, FixedOut, WordsOut};
 use crate::read::parallel::{UnusedBytes, each};
 use crate::read::{BoundField, Cells, FillProgress, Tile};
 use crate::space::CellSlab;
+use azulejo_format::filter::StringWords;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -95,12 +96,13 @@ pub(super) async fn fill(
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
 ) -> Result<Vec<Filled>> {
-    let fixed = outs.iter().all(|out| matches!(out, FieldOut::Fixed(_)));
+    let fixed = |out| matches!(out, &FieldOut::Fixed(_) | &FieldOut::Words(_));
+    let fixed = outs.iter().all(fixed);
     let in_order = || slabs.is_sorted_by_key(|slab| slab.tile);
     if !(query.fetcher.streams() && fixed && in_order()) {
         return fill_together(query, &mut slots, slabs, outs).await;
     }
-    let mut outs: Vec<FixedOut<'_>> = outs.into_iter().filter_map(FieldOut::fixed).collect();
+    let mut outs = outs;
     let some = tiles_per_task(query, slots.len());
     let mut work = Vec::with_capacity(slots.len().div_ceil(some));
     let mut rest = slabs;
@@ -116,7 +118,7 @@ pub(super) async fn fill(
         let cells = cells_of(&here)?;
         let outs = outs
             .iter_mut()
-            .map(|out| FieldOut::Fixed(out.take_first(cells)));
+            .filter_map(|out| out.take_first(cells, members.len()));
         let outs = outs.collect();
         (rest, first) = (later, next);
         if cells > 0 {
@@ -166,15 +168,10 @@ async fn fill_together(
                 let values = gather_var(context, &bands, &tiles, &bound.fill, out)?;
                 Filled::Placed { values }
             }
-            FieldOut::Fixed(FixedOut {
-                data, mut validity, ..
-            }) => {
-                column.place_whole(slots, &whole, bound, &mut *data, validity.as_deref_mut());
-                let (tiles, placed) = column.load(query).await?;
-                let source = (tiles.as_slice(), placed.as_slice());
-                let cells = (&bound.column_type, &bound.fill);
-                gather_fixed(context, &bands, source, cells, (data, validity))?;
-                Filled::Placed { values: 0 }
+            FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
+            FieldOut::Words(WordsOut { ids, words }) => {
+                column.to_words(words);
+                place(query, column, slots, &bands, &whole, ids).await?
             }
         });
         for slot in slots.iter_mut() {
@@ -187,6 +184,49 @@ async fn fill_together(
         }
     }
     Ok(all)
+}
+
+/// Loads the tiles of a column into memory for cells of fixed length.
+async fn place<'w>(
+    query: &SparseQuery,
+    mut column: ColumnTiles<'w>,
+    slots: &[BatchTile<'_>],
+    bands: &SlabBands<'_>,
+    whole: &[Option<usize>],
+    out: FixedOut<'w>,
+) -> Result<Filled> {
+    let FixedOut {
+        field,
+        data,
+        mut validity,
+    } = out;
+    column.place_whole(slots, whole, field, &mut *data, validity.as_deref_mut());
+    let (tiles, placed) = column.load(query).await?;
+    let source = (tiles.as_slice(), placed.as_slice());
+    let cells = (&field.column_type, &field.fill);
+    let context = query.array.context();
+    gather_fixed(context, bands, source, cells, (data, validity))?;
+    Ok(Filled::Placed { values: 0 })
+}
+
+/// For each field whether its cells come as words: texts that are wanted so, where all tiles of the
+/// batch hold words and none of them is decoded already, or to be cut down to some cells.
+pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool> {
+    let holds_words = |column: usize| {
+        let mut needed = slots.iter().filter(|slot| slot.selected.len() > 0);
+        needed.all(|slot| {
+            let field = slot.of.fields.get(column).copied().flatten();
+            slot.places.is_none()
+                && field.is_some_and(|field| {
+                    !slot.loaded.contains_key(&field)
+                        && holds_words(&query.array, slot.fragment, field)
+                })
+        })
+    };
+    let fields = query.fields.iter().enumerate();
+    fields
+        .map(|(i, bound)| query.words && bound.column_type.is_var() && holds_words(i))
+        .collect()
 }
 
 /// The tiles of one column, by slot.
@@ -246,6 +286,17 @@ impl<'w> ColumnTiles<'w> {
         Ok(tiles)
     }
 
+    /// Has the tiles decoded to words, which go to `words`, by slot. What is cached of them are
+    /// texts.
+    fn to_words(&mut self, words: &'w mut [StringWords]) {
+        let mut words = words.iter_mut().enumerate();
+        for (wanted, at) in self.wanted.iter_mut().zip(&self.slots) {
+            wanted.may_be_cached = false;
+            // Slots ascend.
+            wanted.target.words = words.find(|(slot, _)| slot == at).map(|(_, words)| words);
+        }
+    }
+
     /// Has tiles of the column's type unfiltered in the result where their cells begin at the
     /// places `whole`.
     fn place_whole(
@@ -274,10 +325,8 @@ impl<'w> ColumnTiles<'w> {
                 continue;
             };
             let cells = slots.get(*at).map_or(0, |slot| slot.tile.cell_num as usize);
-            wanted.target = DecodeTarget {
-                data: data.take(start * size, cells * size),
-                validity: validity.as_mut().and_then(|v| v.take(start, cells)),
-            };
+            wanted.target.data = data.take(start * size, cells * size);
+            wanted.target.validity = validity.as_mut().and_then(|v| v.take(start, cells));
             if let Some(placed) = self.placed.get_mut(*at) {
                 *placed = wanted.target.data.is_some();
             }

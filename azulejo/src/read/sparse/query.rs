@@ -87,6 +87,8 @@ pub(super) struct SparseQuery {
     /// Whether it is asked when and by which condition cells were deleted: then deleted ones are
     /// results too.
     pub(super) deletions: bool,
+    /// Whether texts may come as words.
+    pub(super) words: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
     /// The read, which can be cancelled.
@@ -160,6 +162,7 @@ impl SparseQuery {
             times: asked(Field::Timestamps),
             versions: options.versions && asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
+            words: options.words,
             fragments,
             operation: array.context().begin(),
         })

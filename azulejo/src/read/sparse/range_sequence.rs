@@ -52,6 +52,12 @@ impl RangeSequence {
         self.reader.prefer_few_batches();
     }
 
+    /// As [`SparseReader::prefer_words`].
+    pub fn prefer_words(&mut self) {
+        self.options.words = true;
+        self.reader.prefer_words();
+    }
+
     /// As [`SparseReader::merged_at_once`], of the first range.
     pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
         self.reader.merged_at_once().await

@@ -1,0 +1,126 @@
+//! Texts and bytes as Arrow's views.
+
+use super::{no_text, too_long};
+use crate::column::ColumnType;
+use crate::error::{Error, Result};
+use arrow_array::builder::make_view;
+use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, StringViewType, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, LargeBinaryArray, LargeStringArray,
+    PrimitiveArray,
+};
+use arrow_buffer::Buffer;
+use arrow_select::take::take;
+use azulejo_format::filter::StringWords;
+use std::sync::Arc;
+
+/// Arrow's numbers of views have 31 bits, whatever the type of ours.
+const MOST: usize = i32::MAX as usize;
+
+/// Views hold texts of so many bytes themselves.
+const INLINE: u32 = 12;
+
+/// Texts as views into the same memory.
+pub(super) fn of_texts(column: &ColumnType, texts: &LargeStringArray) -> Result<ArrayRef> {
+    viewed::<_, StringViewType>(column, texts)
+}
+
+/// Bytes as views into the same memory.
+pub(super) fn of_bytes(column: &ColumnType, bytes: &LargeBinaryArray) -> Result<ArrayRef> {
+    viewed::<_, BinaryViewType>(column, bytes)
+}
+
+fn viewed<T, V>(column: &ColumnType, array: &GenericByteArray<T>) -> Result<ArrayRef>
+where
+    T: ByteArrayType<Offset = i64>,
+    V: ByteViewType<Native = T::Native>,
+{
+    if array.values().len() <= MOST {
+        return Ok(Arc::new(GenericByteViewArray::<V>::from(array)));
+    }
+    // Beyond what a view can point to: in blocks of their own.
+    let long = |ends: &[i64]| ends[1] - ends[0] > MOST as i64;
+    if array.value_offsets().windows(2).any(long) {
+        return Err(too_long(column));
+    }
+    Ok(Arc::new(GenericByteViewArray::<V>::from_iter(array.iter())))
+}
+
+/// Cells as views of the words whose indices they are.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where a cell's word is not UTF-8. Words that no cell has need not be.
+pub(super) fn of_text_words(
+    column: &ColumnType,
+    ids: &PrimitiveArray<UInt32Type>,
+    mut words: Vec<StringWords>,
+) -> Result<ArrayRef> {
+    let is_text = |word: &[u8]| std::str::from_utf8(word).is_ok();
+    if !words.iter().flat_map(StringWords::iter).all(is_text) {
+        let good: Vec<bool> = words
+            .iter()
+            .flat_map(StringWords::iter)
+            .map(is_text)
+            .collect();
+        let is_bad = |id: &u32| good.get(*id as usize) == Some(&false);
+        if let Some(cell) = ids.values().iter().position(is_bad) {
+            return Err(no_text(column, cell));
+        }
+        let places = words.iter_mut().flat_map(|words| &mut words.places);
+        for (place, _) in places.zip(good).filter(|(_, good)| !good) {
+            *place = (0, 0);
+        }
+    }
+    of_words::<StringViewType>(ids, words)
+}
+
+/// As [`of_text_words`], of bytes.
+pub(super) fn of_byte_words(
+    ids: &PrimitiveArray<UInt32Type>,
+    words: Vec<StringWords>,
+) -> Result<ArrayRef> {
+    of_words::<BinaryViewType>(ids, words)
+}
+
+/// A view of each word is made and checked once, then taken for the cells that have it.
+fn of_words<V: ByteViewType>(
+    ids: &PrimitiveArray<UInt32Type>,
+    words: Vec<StringWords>,
+) -> Result<ArrayRef> {
+    let wrong = |e| Error::Internal(format!("words make no views: {e}"));
+    let (mut views, mut buffers) = (Vec::new(), Vec::<Buffer>::new());
+    for StringWords { bytes, places } in words {
+        let bytes = Buffer::from_vec(bytes);
+        let is_far = bytes.len() > MOST;
+        // The buffer that holds all long words of the tile, once there is one.
+        let mut shared = None;
+        for (at, len) in places {
+            let (start, size) = (at as usize, len as usize);
+            let word = bytes.as_slice().get(start..start + size);
+            let word = word.ok_or_else(|| Error::Internal("a word beyond its bytes".into()))?;
+            let (block, at) = match len > INLINE {
+                false => (0, 0),
+                true if is_far => {
+                    buffers.push(bytes.slice_with_length(start, size));
+                    (buffers.len() - 1, 0)
+                }
+                true => {
+                    let block = *shared.get_or_insert_with(|| {
+                        buffers.push(bytes.clone());
+                        buffers.len() - 1
+                    });
+                    (block, at)
+                }
+            };
+            let block = u32::try_from(block)
+                .map_err(|_| Error::Unsupported("too many long texts in a batch".into()))?;
+            views.push(make_view(word, block, at));
+        }
+    }
+    let words = GenericByteViewArray::<V>::try_new(views.into(), buffers, None).map_err(wrong)?;
+    let last = ids.values().iter().max();
+    if last.is_some_and(|last| *last as usize >= words.len()) {
+        return Err(Error::Internal("a cell has no word".into()));
+    }
+    take(&words, ids, None).map_err(wrong)
+}

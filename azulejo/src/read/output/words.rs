@@ -1,0 +1,102 @@
+//! Memory of ours for texts as words.
+
+use super::fixed::{FixedBuffer, FixedOut};
+use crate::buffer_pool::BufferPool;
+use crate::column::{ColumnType, WordColumn};
+use crate::error::{Error, Result};
+use crate::read::{BoundField, FillCell};
+use crate::space::CellSlab;
+use azulejo_format::Datatype;
+use azulejo_format::filter::StringWords;
+
+/// Where the cells of some tiles go as words.
+pub(in crate::read) struct WordsOut<'o> {
+    /// The index of a word a cell, among those of its tile.
+    pub ids: FixedOut<'o>,
+    /// By slot of these tiles: its words.
+    pub words: &'o mut [StringWords],
+}
+
+impl WordsOut<'_> {
+    /// The memory of the first `cells` cells and `tiles` tiles, which is left out of this one.
+    pub fn take_first(&mut self, cells: usize, tiles: usize) -> Self {
+        let all = std::mem::take(&mut self.words);
+        let (words, rest) = all.split_at_mut(tiles.min(all.len()));
+        self.words = rest;
+        Self {
+            ids: self.ids.take_first(cells),
+            words,
+        }
+    }
+}
+
+/// Memory of ours for the cells of a field of texts.
+pub(in crate::read) struct WordsBuffer {
+    ids: FixedBuffer,
+    /// The ids as a field.
+    field: BoundField,
+    words: Vec<StringWords>,
+}
+
+impl WordsBuffer {
+    /// Memory for `cells` cells out of `tiles` tiles.
+    pub fn of(text: &BoundField, cells: usize, tiles: usize, pool: &BufferPool) -> Result<Self> {
+        let kind = &text.column_type;
+        let mut column_type = ColumnType::new(kind.name.clone(), Datatype::UInt32);
+        column_type.nullable = kind.nullable;
+        let field = BoundField {
+            column_type,
+            field: text.field,
+            // Every tile has words.
+            fill: FillCell {
+                bytes: vec![0; size_of::<u32>()],
+                valid: true,
+            },
+        };
+        Ok(Self {
+            ids: FixedBuffer::new(&field, cells, pool)?,
+            field,
+            words: vec![StringWords::default(); tiles],
+        })
+    }
+
+    /// The memory, to be filled.
+    pub fn out(&mut self) -> WordsOut<'_> {
+        WordsOut {
+            ids: self.ids.out(&self.field),
+            words: &mut self.words,
+        }
+    }
+
+    /// The filled memory as a column: `slabs` say of which tile each cell is.
+    ///
+    /// For example tiles of 3 and of 5 words: an index of the second tile becomes 3 more.
+    pub fn into_column(mut self, text: &BoundField, slabs: &[CellSlab]) -> Result<WordColumn> {
+        let too_many = || Error::Unsupported("more than 4 billion texts in a batch".into());
+        let mut firsts = Vec::with_capacity(self.words.len());
+        let mut count = 0u32;
+        for words in &self.words {
+            firsts.push(count);
+            let more = u32::try_from(words.len()).map_err(|_| too_many())?;
+            count = count.checked_add(more).ok_or_else(too_many)?;
+        }
+        if firsts.last().is_some_and(|first| *first > 0) {
+            let mut ids = self.ids.out(&self.field).data.as_chunks_mut::<4>().0;
+            for slab in slabs {
+                let (here, later) = ids.split_at_mut((slab.len as usize).min(ids.len()));
+                ids = later;
+                let first = firsts.get(slab.tile as usize).copied().unwrap_or(0);
+                for id in here {
+                    *id = u32::from_le_bytes(*id).wrapping_add(first).to_le_bytes();
+                }
+            }
+        }
+        let cell_num = CellSlab::total(slabs);
+        let cell_num = usize::try_from(cell_num).map_err(|_| too_many())?;
+        Ok(WordColumn {
+            column_type: text.column_type.clone(),
+            ids: self.ids.into_column(&self.field, cell_num),
+            words: self.words,
+        })
+    }
+}
