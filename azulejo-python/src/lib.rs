@@ -17,7 +17,6 @@ mod fields;
 mod head;
 mod hold;
 mod reader;
-mod views;
 mod work;
 
 // A dependency that is named is linked whole, and its C functions are exported beside Python's

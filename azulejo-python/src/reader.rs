@@ -1,14 +1,13 @@
 //! A read under way.
 
 use crate::buffer::{self, Buffer};
-use crate::views::Views;
 use crate::work;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use azulejo::CancelHandle;
-use azulejo::arrow::ArrowOptions;
 use azulejo::arrow::arrow_schema::{ArrowError, SchemaRef};
+use azulejo::arrow::{ArrowOptions, RecordBatches};
 use azulejo::column::ColumnMut;
 use azulejo::format::CellValNum;
 use azulejo::{ColumnSet, Error};
@@ -94,23 +93,14 @@ impl Reader {
     }
 
     /// The rest as record batches.
-    fn batches(
-        &self,
-        py: Python<'_>,
-        views: bool,
-        raw: bool,
-    ) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    fn batches(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Told<RecordBatches>> {
         let batches = self
             .take()?
-            .record_batches(ArrowOptions::new().raw(raw))
+            .record_batches(ArrowOptions::new().raw(raw).views(views))
             .map_err(|error| crate::error::raised(py, &error))?;
-        let batches = Told {
+        Ok(Told {
             batches,
             failure: Arc::clone(&self.failure),
-        };
-        Ok(match views {
-            true => Box::new(Views::of(batches)),
-            false => Box::new(batches),
         })
     }
 
@@ -201,7 +191,7 @@ impl Reader {
     /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views;
     /// `raw`: values as they are stored.
     fn arrow_stream(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Py<PyCapsule>> {
-        let stream = FFI_ArrowArrayStream::new(self.batches(py, views, raw)?);
+        let stream = FFI_ArrowArrayStream::new(Box::new(self.batches(py, views, raw)?));
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;
         Ok(capsule.unbind())
     }

@@ -70,7 +70,7 @@ impl BatchColumns {
     }
 }
 
-#[cfg(feature = "arrow")]
+#[cfg(all(feature = "arrow", feature = "stream"))]
 impl BatchColumn {
     /// What it holds.
     pub fn column_type(&self) -> &ColumnType {
