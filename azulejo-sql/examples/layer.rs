@@ -30,7 +30,7 @@ async fn engine(array: &Array, columns: &[String]) -> Outcome<usize> {
         let options = ReadOptions::new().subarray(part).fields(columns);
         let options = options.layout(azulejo::space::Layout::Unordered);
         let stream = array.read_stream(options.matching_only());
-        let mut batches = stream.record_batches(ArrowOptions::default());
+        let mut batches = stream.record_batches(ArrowOptions::new().views(true));
         reading.push(tokio::spawn(async move {
             let mut rows = 0;
             while let Some(batch) = batches.next().await {

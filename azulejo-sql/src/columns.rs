@@ -10,6 +10,11 @@ use azulejo::{Array, array::Snapshot};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 
+/// How an array's cells become rows: texts that repeat are not written out.
+pub fn arrow_options() -> ArrowOptions {
+    ArrowOptions::new().views(true)
+}
+
 /// What a column is in the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -167,7 +172,7 @@ impl TableColumns {
             columns.push(TableColumn::of_attribute(i, attribute, array)?);
         }
         let types = columns.iter().map(|column| &column.column_type);
-        let converter = ArrowConverter::new(types, ArrowOptions::default()).map_err(external)?;
+        let converter = ArrowConverter::new(types, arrow_options()).map_err(external)?;
         // Plans compare schemas, those of unions and recursive queries too: what Arrow tells of
         // TileDB's types would be in their way.
         let bare = |field: &Arc<Field>| {

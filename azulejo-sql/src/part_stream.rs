@@ -1,6 +1,6 @@
 //! What a partition of a scan does when it runs.
 
-use crate::columns::TableColumns;
+use crate::columns::{TableColumns, arrow_options};
 use crate::error::{Result, external};
 use crate::filters;
 use crate::pieces::{ordered_pieces, pieces};
@@ -8,7 +8,8 @@ use crate::predicate::Predicate;
 use crate::selection::{self, Selection};
 use crate::statistics;
 use crate::table::blocking;
-use azulejo::arrow::{ArrowOptions, RecordBatchStream};
+use crate::views;
+use azulejo::arrow::RecordBatchStream;
 use azulejo::read::ReadCounts;
 use azulejo::space::Layout;
 use azulejo::{Array, ReadOptions};
@@ -141,7 +142,7 @@ impl Running {
                 match self.next_piece().await? {
                     Some(options) => {
                         let stream = self.read.array.read_stream(options);
-                        self.current = Some(stream.record_batches(ArrowOptions::default()));
+                        self.current = Some(stream.record_batches(arrow_options()));
                         continue;
                     }
                     None => {
@@ -182,7 +183,7 @@ impl Running {
             let data = column.to_data();
             let mut copy = MutableArrayData::new(vec![&data], false, len);
             copy.try_extend(0, *done, *done + len)?;
-            Ok(make_array(copy.freeze()))
+            Ok(views::kept(make_array(copy.freeze())))
         };
         let columns = batch.columns().iter().map(copy).collect::<Result<_>>()?;
         let rows = RecordBatchOptions::new().with_row_count(Some(len));

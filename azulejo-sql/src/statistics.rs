@@ -127,8 +127,8 @@ fn bounds(range: &Range, data_type: &DataType) -> Option<(ScalarValue, ScalarVal
             DataType::UInt64 => {
                 ScalarValue::UInt64(Some(u64::from_le_bytes(*bytes.first_chunk()?)))
             }
-            DataType::LargeUtf8 => {
-                ScalarValue::LargeUtf8(Some(str::from_utf8(bytes).ok()?.to_owned()))
+            DataType::Utf8View => {
+                ScalarValue::Utf8View(Some(str::from_utf8(bytes).ok()?.to_owned()))
             }
             _ => return None,
         })

@@ -3,6 +3,7 @@
 
 use crate::error::{Result, external};
 use crate::table::ArrayTable;
+use crate::views;
 use crate::write_dense::write_boxes;
 use async_trait::async_trait;
 use azulejo::{ArrayHandle, WriteOptions};
@@ -144,10 +145,14 @@ pub fn most_bytes(place: &ArrayHandle) -> usize {
     usize::try_from(most).unwrap_or(MOST_BYTES).min(MOST_BYTES)
 }
 
-/// What a batch holds: of columns that are pieces of larger ones, the pieces.
+/// What a batch holds: of columns that are pieces of larger ones, the pieces, and of views the texts
+/// and bytes that they show.
 pub fn bytes_of(batch: &RecordBatch) -> usize {
     let columns = batch.columns().iter();
     let bytes = columns.map(|column| {
+        if let Some(bytes) = views::written_out(column) {
+            return bytes;
+        }
         let piece = column.to_data().get_slice_memory_size();
         piece.unwrap_or_else(|_| column.get_array_memory_size())
     });

@@ -1,9 +1,10 @@
 //! Writing rows to dense arrays: in the boxes that they fill, or, where these are many, together
 //! with the cells between them.
 
+use crate::columns::arrow_options;
 use crate::error::{Result, external};
 use crate::write::{Batches, bytes_of, most_bytes, receive};
-use azulejo::arrow::{ArrowImporter, ArrowOptions};
+use azulejo::arrow::ArrowImporter;
 use azulejo::column::ColumnType;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::space::Layout;
@@ -303,7 +304,7 @@ fn with_cells_between(
     let there = place
         .open()
         .and_then(|array| array.read(options)?.read_all());
-    let there = there.and_then(|cells| cells.to_record_batch(ArrowOptions::default()));
+    let there = there.and_then(|cells| cells.to_record_batch(arrow_options()));
     let there = RecordBatch::try_new(
         Arc::clone(schema),
         there.map_err(external)?.columns().to_vec(),

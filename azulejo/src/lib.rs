@@ -218,7 +218,7 @@ pub mod write;
 /// away) become null, and so do indices without a label; such columns are nullable in Arrow
 /// whatever they are in TileDB. The type of a column follows from the schema alone, never from the
 /// values: text that is not UTF-8 is an error, which names the column and the cell; the raw form
-/// takes it.
+/// takes it. With [`ArrowOptions::views`](arrow::ArrowOptions::views) LargeUtf8 is Utf8View, and LargeBinary BinaryView.
 ///
 /// Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where
 /// there is one, `tiledb_enumeration`.

@@ -210,8 +210,8 @@ fn scalar(value: &AggregateValue, want: &Wanted, scan: &ArrayScan) -> Option<Sca
     };
     let index = scan.columns().index_of(want.field()?)?;
     let data_type = scan.columns().data_type(index)?;
-    if *data_type == DataType::LargeUtf8 {
-        return Some(ScalarValue::LargeUtf8(Some(
+    if *data_type == DataType::Utf8View {
+        return Some(ScalarValue::Utf8View(Some(
             String::from_utf8(bytes.clone()).ok()?,
         )));
     }

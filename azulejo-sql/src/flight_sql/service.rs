@@ -24,9 +24,9 @@ use arrow_flight::{
     Action, FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, PutResult, SchemaAsIpc,
     Ticket,
 };
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::{cast, concat_batches};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::writer::IpcWriteOptions;
 use datafusion::logical_expr::LogicalPlan;
@@ -77,7 +77,7 @@ impl Service {
     async fn query(&self, bound: &Bound) -> Answer<Rows> {
         let plan = self.statements.plan_of(bound).await?;
         let schema = Arc::clone(plan.schema().inner());
-        Ok(encoded(schema, self.running.rows(plan)))
+        Ok(encoded(&schema, self.running.rows(plan)))
     }
 
     /// Makes a statement's changes, one plan after the other.
@@ -106,23 +106,46 @@ fn failed(error: ArrowError) -> Status {
     Status::from(FlightError::from(error))
 }
 
-/// A schema as it is sent: dictionaries are sent as their values, which all clients understand.
+/// A schema as it is sent: views as what they show, and dictionaries as their values, which all
+/// clients understand.
 fn sent_schema(schema: &SchemaRef) -> SchemaRef {
-    let encoder = FlightDataEncoderBuilder::new().with_schema(Arc::clone(schema));
+    let schema = without_views(schema);
+    let encoder = FlightDataEncoderBuilder::new().with_schema(Arc::clone(&schema));
     let known = encoder.build(stream::empty()).known_schema();
-    known.unwrap_or_else(|| Arc::clone(schema))
+    known.unwrap_or(schema)
+}
+
+/// A schema whose columns of views hold their texts and bytes themselves.
+fn without_views(schema: &SchemaRef) -> SchemaRef {
+    let plain = |field: &Arc<Field>| {
+        let plain = match field.data_type() {
+            DataType::Utf8View => DataType::LargeUtf8,
+            DataType::BinaryView => DataType::LargeBinary,
+            _ => return Arc::clone(field),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(plain))
+    };
+    let fields: Vec<_> = schema.fields().iter().map(plain).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// Rows on their way: with the very schema that was announced, which clients insist on.
 fn encoded(
-    schema: SchemaRef,
+    schema: &SchemaRef,
     rows: impl Stream<Item = Result<RecordBatch, Status>> + Send + 'static,
 ) -> Response<Rows> {
+    let schema = without_views(schema);
     let declared = Arc::clone(&schema);
     let rows = rows.map(move |batch| {
         let batch = batch?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let (schema, columns) = (Arc::clone(&declared), batch.columns().to_vec());
+        let columns = batch.columns().iter().zip(declared.fields());
+        let columns = columns.map(|(column, field)| match column.data_type() {
+            DataType::Utf8View | DataType::BinaryView => cast(column, field.data_type()),
+            _ => Ok(Arc::clone(column)),
+        });
+        let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+        let schema = Arc::clone(&declared);
         Ok::<_, FlightError>(RecordBatch::try_new_with_options(
             schema, columns, &options,
         )?)
@@ -134,7 +157,7 @@ fn encoded(
 }
 
 fn one(batch: RecordBatch) -> Answer<Rows> {
-    Ok(encoded(batch.schema(), stream::iter([Ok(batch)])))
+    Ok(encoded(&batch.schema(), stream::iter([Ok(batch)])))
 }
 
 /// A schema as a message of its own.

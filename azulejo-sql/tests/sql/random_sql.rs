@@ -441,7 +441,7 @@ fn condition(columns: &[(String, DataType)], numbers: &mut Numbers, depth: u64) 
     let mut value = || literal(&name, &data_type, numbers);
     let (one, two, three) = (value(), value(), value());
     let op = *numbers.pick(&["=", "<>", "<", "<=", ">", ">="]);
-    let text = matches!(data_type, DataType::LargeUtf8);
+    let text = matches!(data_type, DataType::Utf8View);
     match numbers.below(14) {
         0 => format!("{name} IS {not}NULL"),
         1 => format!("{name} {not}IN ({one}, {two}, {three})"),
@@ -508,7 +508,7 @@ fn literal(name: &str, data_type: &DataType, numbers: &mut Numbers) -> String {
         DataType::Dictionary(..) => {
             format!("'{}'", numbers.pick(&["red", "green", "blue", "grey"]))
         }
-        DataType::LargeUtf8 => format!("'{}'", numbers.pick(&WORDS)),
+        DataType::Utf8View => format!("'{}'", numbers.pick(&WORDS)),
         DataType::UInt8 => numbers.below(70).to_string(),
         DataType::UInt64 => numbers.pick(&UNSIGNED).to_string(),
         _ => (numbers.below(40) as i64 - 14).to_string(),

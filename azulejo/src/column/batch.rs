@@ -1,7 +1,8 @@
 //! The columns of a batch on its way to Arrow, where texts may still be words.
 
-use super::{ColumnBuffers, ColumnSet, ColumnType};
+use super::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType, runs};
 use crate::error::{Error, Result};
+use azulejo_format::Datatype;
 use azulejo_format::filter::StringWords;
 use std::ops::Range;
 
@@ -36,6 +37,16 @@ pub(crate) struct WordColumn {
     pub words: Vec<StringWords>,
 }
 
+impl WordColumn {
+    /// What the indices of the words of a column of texts are.
+    pub fn id_type(texts: &ColumnType) -> ColumnType {
+        ColumnType {
+            nullable: texts.nullable,
+            ..ColumnType::new(texts.name.clone(), Datatype::UInt32)
+        }
+    }
+}
+
 impl BatchColumns {
     /// The cells `cells`, cut to those that there are.
     pub fn slice(self, cells: Range<usize>) -> Self {
@@ -52,6 +63,48 @@ impl BatchColumns {
             cell_num: end - start,
             columns: columns.collect(),
         }
+    }
+
+    /// The cells whose byte of the mask, one for each cell, is not 0.
+    pub fn compact(self, mask: &[u8]) -> Result<Self> {
+        if !mask.contains(&0) {
+            return Ok(self);
+        }
+        let kept: Vec<Range<usize>> = runs(mask)
+            .filter_map(|(kept, cells)| kept.then_some(cells))
+            .collect();
+        self.gather(&kept)
+    }
+
+    /// The cells at these places, in their order.
+    pub fn pick(self, places: &[usize]) -> Result<Self> {
+        let cells: Vec<Range<usize>> = places.iter().map(|&cell| cell..cell + 1).collect();
+        self.gather(&cells)
+    }
+
+    /// The cells of these ranges, one behind another.
+    fn gather(self, ranges: &[Range<usize>]) -> Result<Self> {
+        let cell_num = ranges.iter().map(Range::len).sum();
+        let gathered = |column: &ColumnBuffers| {
+            let mut some = ColumnBuilder::with_capacity(column.column_type.clone(), cell_num, 0);
+            let view = column.view();
+            let mut ranges = ranges.iter();
+            ranges.try_for_each(|cells| some.append_view(&view, cells.clone()))?;
+            Ok::<_, Error>(some.finish())
+        };
+        let columns = self.columns.into_iter().map(|column| {
+            Ok(match column {
+                BatchColumn::Cells(column) => BatchColumn::Cells(gathered(&column)?),
+                BatchColumn::Words(column) => BatchColumn::Words(WordColumn {
+                    ids: gathered(&column.ids)?,
+                    ..column
+                }),
+            })
+        });
+        Ok(Self {
+            cell_num,
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 
     /// The columns of a read that was not to give words.

@@ -1,6 +1,6 @@
 //! Columns of equal length.
 
-use super::{ColumnBuffers, ColumnBuilder};
+use super::ColumnBuffers;
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -75,40 +75,6 @@ impl ColumnSet {
         }
         columns.reverse();
         Ok(Self { cell_num, columns })
-    }
-
-    /// The cells whose byte of the mask, one for each cell, is not 0.
-    pub(crate) fn compact(&self, mask: &[u8]) -> Result<Self> {
-        let runs: Vec<Range<usize>> = runs(mask)
-            .filter_map(|(kept, cells)| kept.then_some(cells))
-            .collect();
-        let columns = self.columns.iter().map(|column| {
-            let mut kept = ColumnBuilder::new(column.column_type.clone());
-            let view = column.view();
-            runs.iter()
-                .try_for_each(|cells| kept.append_view(&view, cells.clone()))?;
-            Ok(kept.finish())
-        });
-        Ok(Self {
-            cell_num: runs.iter().map(Range::len).sum(),
-            columns: columns.collect::<Result<_>>()?,
-        })
-    }
-
-    /// The cells at these places, in their order.
-    pub(crate) fn pick(&self, places: &[usize]) -> Result<Self> {
-        let columns = self.columns.iter().map(|column| {
-            let mut picked = ColumnBuilder::new(column.column_type.clone());
-            let view = column.view();
-            places
-                .iter()
-                .try_for_each(|&cell| picked.append_view(&view, cell..cell + 1))?;
-            Ok(picked.finish())
-        });
-        Ok(Self {
-            cell_num: places.len(),
-            columns: columns.collect::<Result<_>>()?,
-        })
     }
 
     /// The column of a field.

@@ -14,17 +14,18 @@ mod scatter;
 mod stored;
 mod var_column;
 mod walk;
+mod word_column;
 
 use super::budget::{Budget, LookedAt};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
-use super::output::{Batch, Output, OutputMemory, own_columns};
+use super::output::{Batch, Output, OutputMemory, batch_columns};
 use super::whole_tiles::{WholeTile, WholeTiles};
 use super::{BoundField, BoundOptions, bind};
 use crate::array::{Array, Fragment};
 use crate::cancel::Operation;
-use crate::column::ColumnSet;
+use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
@@ -58,6 +59,8 @@ pub(super) struct DenseReader {
     plan: DensePlan,
     /// Fragments whose tiles are not those of the grid, oldest first.
     overlaid: Vec<OverlaidFragment>,
+    /// Whether texts may come as words.
+    words: bool,
     walk: SelectionWalk,
     /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
     order: Vec<usize>,
@@ -157,6 +160,7 @@ impl DenseReader {
             asked,
             condition,
             matching_only: options.matching_only,
+            words: options.words,
             plan,
             overlaid,
             walk,
@@ -175,6 +179,11 @@ impl DenseReader {
         self.budget.batch = u64::MAX;
     }
 
+    /// Lets texts come as words, for a caller who knows what to do with both.
+    pub fn prefer_words(&mut self) {
+        self.words = true;
+    }
+
     /// What can be cancelled.
     pub fn operation(&self) -> &Operation {
         &self.operation
@@ -189,10 +198,7 @@ impl DenseReader {
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;
         if self.matching_only {
-            return Ok(self
-                .next_matching(&output, most)
-                .await?
-                .map(|cells| Batch::Own(cells.into())));
+            return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
         }
         let is_direct = self.is_direct();
         if is_direct && output.is_full() && !self.is_done() {
@@ -226,9 +232,7 @@ impl DenseReader {
         let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
-                (batch @ Batch::Own(_), Some(order)) => {
-                    Batch::Own(own_columns(batch)?.pick(order)?.into())
-                }
+                (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
                 (batch, _) => batch,
             },
         ))
@@ -240,7 +244,7 @@ impl DenseReader {
         &mut self,
         output: &Output<'_, '_>,
         most: u64,
-    ) -> Result<Option<ColumnSet>> {
+    ) -> Result<Option<BatchColumns>> {
         let small = self.is_small(output);
         // A tile is decoded for one of its cells as for all of them.
         let least = match self.condition {
@@ -278,7 +282,9 @@ impl DenseReader {
         small: bool,
         whole: Option<&mut dyn WholeTiles>,
     ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
-        self.cells_of_next(u64::MAX, small, whole).await
+        let next = self.cells_of_next(u64::MAX, small, whole).await?;
+        next.map(|(cells, mask)| Ok((cells.into_cells()?, mask)))
+            .transpose()
     }
 
     /// As [`Self::next_cells`], at most so many cells.
@@ -287,7 +293,7 @@ impl DenseReader {
         most: u64,
         small: bool,
         whole: Option<&mut dyn WholeTiles>,
-    ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
+    ) -> Result<Option<(BatchColumns, Vec<u8>)>> {
         let Some(mut batch) = self.next_plan(most, small).await? else {
             return Ok(None);
         };
@@ -301,7 +307,7 @@ impl DenseReader {
             _ => Vec::new(),
         };
         if batch.tasks.is_empty() {
-            return Ok(Some((ColumnSet::default(), Vec::new())));
+            return Ok(Some((ColumnSet::default().into(), Vec::new())));
         }
         let mut mask = vec![1; batch.cells];
         let all = 0..batch.cells;
@@ -321,7 +327,7 @@ impl DenseReader {
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
-        let columns = own_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
+        let columns = batch_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
         let Some(order) = &batch.order else {
             return Ok(Some((columns, mask)));
         };
@@ -429,6 +435,7 @@ impl DenseReader {
             fields: &self.fields,
             asked: self.asked,
             condition: self.condition.as_ref(),
+            words: self.words,
             budget: &self.budget,
             fetcher: &self.fetcher,
             operation: &self.operation,

@@ -66,8 +66,10 @@ impl ArrayReader {
 
     /// Lets texts come as words.
     fn prefer_words(&mut self) {
-        if let PlannedReader::Sparse(reader) = &mut self.plan {
-            reader.prefer_words();
+        match &mut self.plan {
+            PlannedReader::Dense(reader) => reader.prefer_words(),
+            PlannedReader::Sparse(reader) => reader.prefer_words(),
+            PlannedReader::Ended => {}
         }
     }
 

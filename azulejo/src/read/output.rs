@@ -11,7 +11,7 @@ pub(super) use words::{WordsBuffer, WordsOut};
 
 use super::{BoundField, FillProgress};
 use crate::buffer_pool::BufferPool;
-use crate::column::{BatchColumn, BatchColumns, ColumnBuffers, ColumnMut, ColumnSet};
+use crate::column::{BatchColumn, BatchColumns, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
 
@@ -125,7 +125,7 @@ pub(super) enum Filled {
         values: usize,
     },
     /// They are a column of their own.
-    Own(ColumnBuffers),
+    Own(BatchColumn),
 }
 
 impl<'c, 'o> OutputMemory<'c, 'o> {
@@ -198,7 +198,7 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                 let columns = fields.iter().zip(buffers).zip(filled);
                 let columns = columns.map(|((field, buffer), filled)| {
                     Ok(match (filled, buffer) {
-                        (Filled::Own(column), _) => BatchColumn::Cells(column),
+                        (Filled::Own(column), _) => column,
                         (Filled::Placed { .. }, OwnBuffer::Cells(buffer)) => {
                             BatchColumn::Cells(buffer.into_column(field, cell_num))
                         }

@@ -6,7 +6,7 @@ use super::mask_fill::{fill_masked, refilled};
 use super::plan::{BatchPlan, DensePlan, TileTask, field_in};
 use crate::array::{Array, Fragment};
 use crate::cancel::Operation;
-use crate::column::{FieldView, repeat_cell};
+use crate::column::{BatchColumn, FieldView, repeat_cell};
 use crate::error::{Error, Result};
 use crate::read::BoundField;
 use crate::read::budget::Budget;
@@ -26,6 +26,8 @@ pub(super) struct Assembler<'a> {
     /// How many of the fields are results; the others are for the condition.
     pub asked: usize,
     pub condition: Option<&'a DenseCondition>,
+    /// Whether texts may come as words.
+    pub words: bool,
     pub budget: &'a Budget,
     pub fetcher: &'a Fetcher,
     /// The read, which can be cancelled.
@@ -65,9 +67,12 @@ impl Assembler<'_> {
         let mut columns = Vec::with_capacity(self.fields.len());
         for field in self.fields {
             self.operation.check()?;
-            columns.push(match field.column_type.is_var() {
-                true => Some(self.var_column(batch, field).await?),
-                false => None,
+            columns.push(if self.as_words(batch, field, unmatched) {
+                Some(BatchColumn::Words(self.word_column(batch, field).await?))
+            } else if field.column_type.is_var() {
+                Some(BatchColumn::Cells(self.var_column(batch, field).await?))
+            } else {
+                None
             });
         }
 
@@ -76,7 +81,9 @@ impl Assembler<'_> {
             .iter()
             .zip(&columns)
             .map(|(out, column)| match (out, column) {
-                (_, Some(column)) => Ok(column.view()),
+                (_, Some(BatchColumn::Cells(column))) => Ok(column.view()),
+                // The condition does not look at it.
+                (_, Some(BatchColumn::Words(column))) => Ok(column.ids.view()),
                 (FieldOut::Fixed(out), None) => Ok(out.view(batch.cells)),
                 _ => Err(Error::Internal("a field without memory".into())),
             });
@@ -89,7 +96,9 @@ impl Assembler<'_> {
             let asked = self.fields.iter().zip(&mut outs).zip(&mut columns);
             for ((field, out), column) in asked.take(self.asked) {
                 match (out, column) {
-                    (_, Some(column)) => *column = refilled(column, field, mask)?,
+                    (_, Some(BatchColumn::Cells(column))) => {
+                        *column = refilled(column, field, mask)?;
+                    }
                     (FieldOut::Fixed(out), None) => self.refill(mask, out)?,
                     _ => {}
                 }

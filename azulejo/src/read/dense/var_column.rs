@@ -6,11 +6,12 @@ use crate::column::{ColumnBuffers, Tile};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::BoundField;
-use crate::read::decode::PARALLEL_BYTES;
+use crate::read::decode::{DecodeTarget, PARALLEL_BYTES};
 use crate::read::load::load;
 use crate::read::parallel::{each, split};
 use crate::space::copy::{Copy, Row, copy_cells, copy_lengths, copy_var, fill_cells};
 use arrow_buffer::{Buffer, MutableBuffer};
+use azulejo_format::filter::StringWords;
 use std::ops::Range;
 
 fn beyond() -> Error {
@@ -20,28 +21,7 @@ fn beyond() -> Error {
 impl Assembler<'_> {
     /// Makes a column of var-length cells.
     pub async fn var_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<ColumnBuffers> {
-        let (mut requests, mut loaded, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
-        for task in &batch.tasks {
-            match task.request(self.array, field, self.wanted(batch, task, 8)) {
-                Some(request) => {
-                    loaded.push(task);
-                    requests.push(request);
-                }
-                None => lacking.push(task),
-            }
-        }
-        let tiles = load(self.fetcher, &requests, Vec::new()).await?;
-        for (tile, task) in tiles.iter().zip(&loaded) {
-            self.check(task, tile.cell_num)?;
-        }
-        let is_small = batch.cells.saturating_mul(16) < PARALLEL_BYTES;
-        let cells = VarCells {
-            batch,
-            field,
-            tiles: loaded.into_iter().zip(&tiles).collect(),
-            lacking,
-            bands: bands(batch.cells, if is_small { 1 } else { 4 }),
-        };
+        let cells = self.var_cells(batch, field, None).await?;
         let offsets = cells.offsets(self.array.context())?;
         let data = cells.values(self.array.context(), offsets.typed_data())?;
         Ok(ColumnBuffers {
@@ -52,21 +32,65 @@ impl Assembler<'_> {
             validity: cells.validity()?,
         })
     }
+
+    /// Loads the cells of a var-length column: as words, if there is a place for those of each tile.
+    pub(super) async fn var_cells<'v>(
+        &self,
+        batch: &'v BatchPlan,
+        field: &'v BoundField,
+        words: Option<&mut Vec<StringWords>>,
+    ) -> Result<VarCells<'v>> {
+        let (mut requests, mut loaded, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+        for task in &batch.tasks {
+            match task.request(self.array, field, self.wanted(batch, task, 8)) {
+                Some(request) => {
+                    loaded.push(task);
+                    requests.push(request);
+                }
+                None => lacking.push(task),
+            }
+        }
+        let targets = words.map(|words| {
+            words.resize_with(requests.len(), StringWords::default);
+            let target = |words| DecodeTarget {
+                words: Some(words),
+                ..DecodeTarget::default()
+            };
+            words.iter_mut().map(target).collect()
+        });
+        let tiles = load(self.fetcher, &requests, targets.unwrap_or_default()).await?;
+        for (tile, task) in tiles.iter().zip(&loaded) {
+            self.check(task, tile.cell_num)?;
+        }
+        let is_small = batch.cells.saturating_mul(16) < PARALLEL_BYTES;
+        Ok(VarCells {
+            batch,
+            field,
+            tiles: loaded.into_iter().zip(tiles).collect(),
+            lacking,
+            bands: bands(batch.cells, if is_small { 1 } else { 4 }),
+        })
+    }
 }
 
 /// The cells of a column, and the bands of it that threads fill.
-struct VarCells<'v> {
+pub(super) struct VarCells<'v> {
     batch: &'v BatchPlan,
     field: &'v BoundField,
-    tiles: Vec<(&'v TileTask, &'v Tile)>,
+    pub tiles: Vec<(&'v TileTask, Tile)>,
     /// What fragments have that lack the field.
     lacking: Vec<&'v TileTask>,
-    bands: Vec<Range<usize>>,
+    pub bands: Vec<Range<usize>>,
 }
 
 impl<'v> VarCells<'v> {
-    fn copies(&self, task: &TileTask) -> &'v [Copy] {
+    pub fn copies(&self, task: &TileTask) -> &'v [Copy] {
         self.batch.copies.get(task.copies.clone())
+    }
+
+    /// Whether some cells read as the fill value.
+    pub fn has_fills(&self) -> bool {
+        !(self.batch.fills.is_empty() && self.lacking.is_empty())
     }
 
     /// Where each cell starts, and the last one ends.
@@ -76,7 +100,7 @@ impl<'v> VarCells<'v> {
         let placed = offsets.typed_data_mut::<u64>();
         let lens = placed.get_mut(1..).unwrap_or(&mut []);
         let fill_len = self.field.fill.bytes.len() as u64;
-        if fill_len > 0 && !(self.batch.fills.is_empty() && self.lacking.is_empty()) {
+        if fill_len > 0 && self.has_fills() {
             lens.fill(fill_len);
         }
         let pieces = split(lens, self.bands.iter().map(Range::len));
@@ -142,7 +166,7 @@ impl<'v> VarCells<'v> {
     }
 
     /// The validity, if the field is nullable.
-    fn validity(&self) -> Result<Option<Buffer>> {
+    pub fn validity(&self) -> Result<Option<Buffer>> {
         if !self.field.column_type.nullable {
             return Ok(None);
         }

@@ -2,11 +2,10 @@
 
 use super::fixed::{FixedBuffer, FixedOut};
 use crate::buffer_pool::BufferPool;
-use crate::column::{ColumnType, WordColumn};
+use crate::column::WordColumn;
 use crate::error::{Error, Result};
 use crate::read::{BoundField, FillCell};
 use crate::space::CellSlab;
-use azulejo_format::Datatype;
 use azulejo_format::filter::StringWords;
 
 /// Where the cells of some tiles go as words.
@@ -41,11 +40,8 @@ pub(in crate::read) struct WordsBuffer {
 impl WordsBuffer {
     /// Memory for `cells` cells out of `tiles` tiles.
     pub fn of(text: &BoundField, cells: usize, tiles: usize, pool: &BufferPool) -> Result<Self> {
-        let kind = &text.column_type;
-        let mut column_type = ColumnType::new(kind.name.clone(), Datatype::UInt32);
-        column_type.nullable = kind.nullable;
         let field = BoundField {
-            column_type,
+            column_type: WordColumn::id_type(&text.column_type),
             field: text.field,
             // Every tile has words.
             fill: FillCell {

@@ -6,7 +6,7 @@ use super::query::SparseQuery;
 use super::tile::BatchTile;
 use super::tile_cells::{runs, single};
 use super::tiles::{self, WantedTile, tiles_per_task};
-use crate::column::ColumnMut;
+use crate::column::{BatchColumn, ColumnMut};
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
 use crate::read::fetch::block_on;
@@ -161,7 +161,8 @@ async fn fill_together(
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
                 let (kind, fill) = (&bound.column_type, &bound.fill);
-                Filled::Own(gather_bands(context, &bands, &tiles, kind, fill)?)
+                let column = gather_bands(context, &bands, &tiles, kind, fill)?;
+                Filled::Own(BatchColumn::Cells(column))
             }
             FieldOut::Var(out) => {
                 let (tiles, _) = column.load(query).await?;
@@ -170,7 +171,7 @@ async fn fill_together(
             }
             FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
             FieldOut::Words(WordsOut { ids, words }) => {
-                column.to_words(words);
+                column.ask_for_words(words);
                 place(query, column, slots, &bands, &whole, ids).await?
             }
         });
@@ -288,7 +289,7 @@ impl<'w> ColumnTiles<'w> {
 
     /// Has the tiles decoded to words, which go to `words`, by slot. What is cached of them are
     /// texts.
-    fn to_words(&mut self, words: &'w mut [StringWords]) {
+    fn ask_for_words(&mut self, words: &'w mut [StringWords]) {
         let mut words = words.iter_mut().enumerate();
         for (wanted, at) in self.wanted.iter_mut().zip(&self.slots) {
             wanted.may_be_cached = false;
