@@ -59,7 +59,13 @@ impl Kind {
             .var_attribute("s", Datatype::StringUtf8);
         let schema = schema.build().map_err(|e| e.to_string())?;
         let array = context.array(&self.uri(folder));
-        array.create(schema).map_err(|e| e.to_string())
+        array.create(schema).map_err(|e| e.to_string())?;
+        match self {
+            // A first fragment around all blocks: what is merged with it has no gaps, so that the
+            // dense array is merged like the others, however few of its blocks were written.
+            Self::Dense => write_nothing(context, &self.uri(folder)).map_err(|e| e.to_string()),
+            Self::Sparse | Self::Duplicates => Ok(()),
+        }
     }
 
     pub fn uri(self, folder: &str) -> String {
@@ -124,6 +130,21 @@ pub fn write(
     }
     writer.write(&ColumnSet::of(columns)?)?;
     writer.finish()
+}
+
+/// Writes what cells read that nobody wrote, into all cells of a dense array.
+fn write_nothing(context: &Context, uri: &str) -> azulejo::Result<()> {
+    let cells = CELLS * BLOCKS * WORKERS;
+    let options = WriteOptions::new().subarray(NdRectangle {
+        ranges: vec![Range::of(0, cells - 1)],
+    });
+    let mut writer = context.array(uri).writer(options)?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("b", (0..cells).map(|_| FILL).collect()),
+        ColumnBuffers::of_values("v", (0..cells).map(|_| FILL).collect()),
+        ColumnBuffers::of_strings("s", (0..cells).map(|_| String::new())),
+    ])?)?;
+    writer.finish().map(drop)
 }
 
 /// Opens the array and reads all of it; every cell is looked at.
