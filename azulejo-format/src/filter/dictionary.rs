@@ -5,7 +5,7 @@
 //! dictionary (`u32`) and the dictionary: length and bytes of each string in order of first
 //! appearance. The data are the indices. Numbers inside dictionary and data are big-endian.
 
-use super::string_sink::{StringSink, Width};
+use super::string_sink::{StringSink, Width, Words};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 use std::collections::HashMap;
@@ -62,16 +62,6 @@ pub(super) fn decode_strings(
     }
 }
 
-/// The distinct strings.
-pub(super) struct Words<'a> {
-    /// As stored: lengths and words, one behind another.
-    pub(super) dictionary: &'a [u8],
-    /// Where each word begins in it, and how long it is: within the dictionary.
-    pub(super) places: Vec<(u32, u32)>,
-    /// The length of the longest word.
-    pub(super) longest: usize,
-}
-
 impl<'a> Words<'a> {
     /// Reads the width of lengths, and the dictionary.
     fn read(metadata: &mut ByteReader<'a>) -> Result<Self> {
@@ -93,12 +83,6 @@ impl<'a> Words<'a> {
             places,
             longest,
         })
-    }
-
-    #[cold]
-    pub(super) fn unknown(&self, id: usize) -> DecodeError {
-        let reason = format!("index {id} into a dictionary of {}", self.places.len());
-        DecodeError::filter(NAME, reason)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Where decoded strings go, and the big-endian numbers beside them.
 
-use super::dictionary::Words;
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
@@ -70,6 +69,16 @@ impl Width {
     }
 }
 
+/// The distinct strings.
+pub(super) struct Words<'a> {
+    /// As stored: lengths and words, one behind another.
+    pub(super) dictionary: &'a [u8],
+    /// Where each word begins in it, and how long it is: within the dictionary.
+    pub(super) places: Vec<(u32, u32)>,
+    /// The length of the longest word.
+    pub(super) longest: usize,
+}
+
 /// Where the decoded strings of a tile go: room for so many cells and bytes, all to be filled.
 pub(super) trait StringSink {
     /// Appends `run` cells of the same string.
@@ -95,6 +104,13 @@ impl StringRoom {
     #[cold]
     pub(super) fn too_many(self) -> DecodeError {
         let reason = format!("more than {} bytes in {} cells", self.bytes, self.cells);
+        DecodeError::filter(self.filter, reason)
+    }
+
+    /// The error of an index that no word has.
+    #[cold]
+    pub(super) fn unknown(self, id: usize, words: &Words<'_>) -> DecodeError {
+        let reason = format!("index {id} into a dictionary of {}", words.places.len());
         DecodeError::filter(self.filter, reason)
     }
 

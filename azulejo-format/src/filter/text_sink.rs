@@ -1,7 +1,6 @@
 //! Decoded strings as texts: one behind another, and where each begins.
 
-use super::dictionary::Words;
-use super::string_sink::{StringRoom, StringSink};
+use super::string_sink::{StringRoom, StringSink, Words};
 use crate::error::Result;
 
 /// Where texts go: data and offsets of known sizes, both to be filled.
@@ -57,7 +56,7 @@ impl<'a> TextSink<'a> {
         let cells = ids.len();
         for (id, offset) in ids.zip(offsets) {
             let Some(&(start, len)) = words.places.get(id) else {
-                return Err(words.unknown(id));
+                return Err(self.room.unknown(id, words));
             };
             let (start, len) = (start as usize, len as usize);
             *offset = at as u64;

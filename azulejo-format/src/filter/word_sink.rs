@@ -1,7 +1,6 @@
 //! Decoded strings as words: each distinct one once, and for each cell which one it is.
 
-use super::dictionary::Words;
-use super::string_sink::{StringRoom, StringSink};
+use super::string_sink::{StringRoom, StringSink, Words};
 use crate::error::Result;
 
 /// The words of a tile of strings: those of its dictionary or, of run lengths, one a run.
@@ -122,7 +121,7 @@ impl StringSink for WordSink<'_> {
         let mut bytes = self.bytes as u64;
         for (id, place) in ids.zip(places) {
             let Some(&(_, len)) = words.places.get(id) else {
-                return Err(words.unknown(id));
+                return Err(self.room.unknown(id, &words));
             };
             // Fewer than 2^32 cells of fewer than 2^32 bytes.
             bytes = bytes.saturating_add(len.into());

@@ -1,6 +1,7 @@
 //! Columns as Arrow arrays, as the documentation of [`crate::arrow`] has them.
 
 mod import;
+mod refused;
 mod schema;
 mod views;
 
@@ -28,6 +29,7 @@ use arrow_buffer::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::{CellValNum, Datatype, Physical};
+use refused::{no_text, too_long};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -315,10 +317,6 @@ const fn is_converted(form: Form) -> bool {
     }
 }
 
-fn too_long(column: &ColumnType) -> Error {
-    Error::Unsupported(format!("cells of {} are too long for Arrow", column.name))
-}
-
 /// The item of lists.
 fn item(form: Form, physical: Physical) -> Field {
     Field::new_list_field(value_type(form, physical), is_converted(form))
@@ -561,14 +559,6 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Large
             Err(no_text(kind, bad))
         }
     }
-}
-
-/// The error of a cell whose bytes are no text.
-fn no_text(column: &ColumnType, cell: usize) -> Error {
-    Error::InvalidArgument(format!(
-        "column {}: cell {cell} is not UTF-8; ask for raw values to get its bytes",
-        column.name
-    ))
 }
 
 /// Numbers as an array that shares their memory, if it is aligned for them.

@@ -1,6 +1,6 @@
 //! Texts and bytes as Arrow's views.
 
-use super::{no_text, too_long};
+use super::refused::{no_text, too_long};
 use crate::column::ColumnType;
 use crate::error::{Error, Result};
 use arrow_array::builder::make_view;
