@@ -180,6 +180,7 @@ impl DenseReader {
     }
 
     /// Lets texts come as words, for a caller who knows what to do with both.
+    #[cfg(feature = "arrow")]
     pub fn prefer_words(&mut self) {
         self.words = true;
     }

@@ -65,6 +65,7 @@ impl ArrayReader {
     }
 
     /// Lets texts come as words.
+    #[cfg(feature = "arrow")]
     fn prefer_words(&mut self) {
         match &mut self.plan {
             PlannedReader::Dense(reader) => reader.prefer_words(),
@@ -383,6 +384,7 @@ impl Reader {
     }
 
     /// Lets texts come as words from now on: then only [`Self::next_batch`] takes batches.
+    #[cfg(feature = "arrow")]
     fn prefer_words(&mut self) {
         self.options.words = true;
         self.source.prefer_words();

@@ -75,6 +75,7 @@ impl SparseReader {
     }
 
     /// Lets texts come as words, for a caller who knows what to do with both.
+    #[cfg(feature = "arrow")]
     pub fn prefer_words(&mut self) {
         self.query.words = true;
     }

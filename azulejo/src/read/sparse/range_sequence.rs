@@ -53,6 +53,7 @@ impl RangeSequence {
     }
 
     /// As [`SparseReader::prefer_words`].
+    #[cfg(feature = "arrow")]
     pub fn prefer_words(&mut self) {
         self.options.words = true;
         self.reader.prefer_words();
