@@ -120,6 +120,8 @@ cargo xtask TASK
                               of which DIR/soma is a checkout, too
   versus python [--seed N] [--rounds N] [--only TEXT]
                               our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
+  versus workloads [--seed N] [--count N] [--rounds N] [--only NUMBER] [--cpu]
+                              random workloads through TileDB-Py, on its own library and on ours; prints ratios
   versus parquet [--seed N] [--rounds N] [--cells N] [--only TEXT] [--optimize GOAL]
                               our Python package beside DuckDB and DataFusion on Parquet; prints ratios
   versus many [--most N]      how our cost grows with the number of fragments, up to 100,000: processor time and memory
@@ -200,6 +202,7 @@ fn main() -> ExitCode {
         ["versus", "parquet", rest @ ..] => neighbours::run(&root(), &neighbours::PARQUET, rest),
         ["versus", "many", rest @ ..] => neighbours::run(&root(), &neighbours::MANY, rest),
         ["versus", "threads", rest @ ..] => neighbours::run(&root(), &neighbours::THREADS, rest),
+        ["versus", "workloads", rest @ ..] => neighbours::workloads(&root(), rest),
         ["versus", "zarr"] => neighbours::zarr(&root()),
         ["versus", rest @ ..] => versus::run(rest),
         ["wheel"] => wheel::run(&root(), None),

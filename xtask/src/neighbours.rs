@@ -2,7 +2,7 @@
 //! `versus zarr`: dense arrays beside Zarr's libraries.
 
 use crate::cargo::cargo;
-use crate::{Outcome, reference, wheel};
+use crate::{Outcome, capi, reference, wheel};
 use std::path::Path;
 use std::process::Command;
 
@@ -57,6 +57,21 @@ pub fn run(root: &Path, beside: &Neighbours, rest: &[&str]) -> Outcome {
         Command::new(&python)
             .arg(root.join(format!("xtask/python/versus_{name}.py")))
             .arg(root.join(format!("target/versus-{name}-arrays")))
+            .args(rest),
+    )
+}
+
+/// Random workloads through TileDB-Py, on its own library and on ours; what follows goes to the
+/// script.
+pub fn workloads(root: &Path, rest: &[&str]) -> Outcome {
+    let library = capi::build(root, false)?;
+    let python = wheel::environment(&root.join("target/versus-python"))?;
+    wheel::pip(&python, PYTHON.packages)?;
+    reference::run(
+        Command::new(&python)
+            .arg(root.join("xtask/python/versus_workloads.py"))
+            .arg(root.join("target/versus-workloads"))
+            .arg(library)
             .args(rest),
     )
 }
