@@ -12,8 +12,7 @@ pub enum Why {
 }
 
 /// By file and line. A query that is not named here must answer as over tables in memory.
-const KNOWN: [(&str, u32, Why); 22] = [
-    ("aggregate.slt", 3197, Why::Types),
+const KNOWN: [(&str, u32, Why); 13] = [
     ("aggregate_any_value.slt", 44, Why::Types),
     // What is made of these windows' rows is made in parallel, where nobody knows that they are few.
     ("array_agg_sliding_window.slt", 190, Why::Order),
@@ -25,14 +24,6 @@ const KNOWN: [(&str, u32, Why); 22] = [
     ("array_agg_sliding_window.slt", 293, Why::Order),
     ("array_agg_sliding_window.slt", 318, Why::Order),
     ("array_agg_sliding_window.slt", 342, Why::Order),
-    ("arrow_field.slt", 99, Why::Types),
-    ("coalesce.slt", 257, Why::Types),
-    ("ddl.slt", 903, Why::Types),
-    ("ddl.slt", 921, Why::Types),
-    ("ddl.slt", 933, Why::Types),
-    ("describe.slt", 95, Why::Types),
-    ("describe.slt", 101, Why::Types),
-    ("describe.slt", 135, Why::Types),
     ("sort_merge_join.slt", 920, Why::Order),
     ("sort_merge_join.slt", 927, Why::Order),
     ("string/string_view.slt", 1326, Why::Types),
