@@ -412,6 +412,12 @@ pub type Str = Pointer<c_char>;
 
 /// Runs a body; a panic becomes an error.
 pub fn run(body: impl FnOnce() -> Result<()>) -> Result<()> {
+    let mut body = Some(body);
+    caught(&mut || body.take().map_or(Ok(()), |body| body()))
+}
+
+/// As [`run`]: once for all functions, of which there are hundreds.
+fn caught(body: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
@@ -426,10 +432,18 @@ pub fn run(body: impl FnOnce() -> Result<()>) -> Result<()> {
 
 /// Runs a body that has a context and reports its error there.
 pub fn with_context(ctx: &In<Context>, body: impl FnOnce(&Context) -> Result<()>) -> i32 {
+    let mut body = Some(body);
+    reported(ctx, &mut |context| {
+        body.take().map_or(Ok(()), |body| body(context))
+    })
+}
+
+/// As [`with_context`]: once for all functions.
+fn reported(ctx: &In<Context>, body: &mut dyn FnMut(&Context) -> Result<()>) -> i32 {
     let Ok(context) = ctx.get() else {
         return INVALID_CONTEXT;
     };
-    match run(|| body(context)) {
+    match caught(&mut || body(context)) {
         Ok(()) => OK,
         Err(failure) => {
             let code = failure.code;

@@ -309,3 +309,34 @@ fn stores_that_are_appended_at_the_same_time_come_one_behind_the_other() {
     assert_eq!(numbers(&bench, "ds3/t2m", "").len(), before * 9);
     bench.line("check ds3/t2m --deep");
 }
+
+#[test]
+fn moments_say_in_both_versions_what_they_count() {
+    let bench = Bench::new();
+    std::fs::write(
+        bench.path().join("moments.csv"),
+        "x,seen,day,month\n1,2024-05-01T10:00:00.001,2024-05-01,2024-05\n2,,,\n",
+    )
+    .unwrap();
+    bench.line(
+        "import moments.csv moments --dims x --dense --type seen=DATETIME_MS --type day=DATETIME_DAY --type month=DATETIME_MONTH",
+    );
+    for (format, file) in [("zarr", "zarr.json"), ("zarr2", ".zattrs")] {
+        bench.line(&format!("export moments out-{format} --format {format}"));
+        let units = |name: &str| -> serde_json::Value {
+            let path = bench.path().join(format!("out-{format}/{name}/{file}"));
+            let json: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let attributes = if format == "zarr" {
+                &json["attributes"]
+            } else {
+                &json
+            };
+            attributes["units"].clone()
+        };
+        assert_eq!(units("seen"), "milliseconds since 1970-01-01");
+        assert_eq!(units("day"), "days since 1970-01-01");
+        // Months are of different lengths.
+        assert!(units("month").is_null());
+    }
+}

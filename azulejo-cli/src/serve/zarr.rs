@@ -150,6 +150,14 @@ impl ZarrView {
             1 => json!({"name": "bytes"}),
             _ => json!({"name": "bytes", "configuration": {"endian": "little"}}),
         };
+        let mut attributes = json!({
+            "tiledb_datatype": attribute.datatype.name(),
+            "tiledb_origin": along(Axis::origin),
+        });
+        if let Some(units) = cf_units(attribute.datatype) {
+            attributes["units"] = units.into();
+            attributes["calendar"] = "proleptic_gregorian".into();
+        }
         let metadata = json!({
             "zarr_format": 3,
             "node_type": "array",
@@ -163,10 +171,7 @@ impl ZarrView {
             "fill_value": fill_value(attribute),
             "codecs": [bytes],
             "dimension_names": along(|axis| axis.name.as_str().into()),
-            "attributes": {
-                "tiledb_datatype": attribute.datatype.name(),
-                "tiledb_origin": along(Axis::origin),
-            },
+            "attributes": attributes,
         });
         Answer::file("application/json", metadata.to_string().into_bytes())
     }
@@ -273,6 +278,21 @@ fn data_type(attribute: &Attribute) -> Option<&'static str> {
         (_, Physical::U64) => "uint64",
         (_, Physical::F32) => "float32",
         (_, Physical::F64) => "float64",
+    })
+}
+
+/// What makes ticks moments again for readers that know the CF conventions, xarray among them; those
+/// know no ticks as long as a month, nor shorter than a nanosecond.
+fn cf_units(datatype: Datatype) -> Option<&'static str> {
+    Some(match datatype {
+        Datatype::DateTimeDay => "days since 1970-01-01",
+        Datatype::DateTimeHour => "hours since 1970-01-01",
+        Datatype::DateTimeMinute => "minutes since 1970-01-01",
+        Datatype::DateTimeSecond => "seconds since 1970-01-01",
+        Datatype::DateTimeMilli => "milliseconds since 1970-01-01",
+        Datatype::DateTimeMicro => "microseconds since 1970-01-01",
+        Datatype::DateTimeNano => "nanoseconds since 1970-01-01",
+        _ => return None,
     })
 }
 

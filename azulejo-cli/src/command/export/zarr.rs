@@ -190,7 +190,14 @@ fn variables(
         let scalar = schema.domain.dimensions.len() == 1
             && schema.domain.dimensions.iter().all(|d| d.name == SCALAR);
         if member.is_some() {
-            metadata["attributes"] = attributes_of(&keys, name, &metadata).into();
+            let mut attributes = attributes_of(&keys, name, &metadata);
+            // Those of moments that are no numbers in the array, unless the variable has its own.
+            for key in ["units", "calendar"] {
+                if let Some(value) = metadata["attributes"].get(key) {
+                    attributes.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+            metadata["attributes"] = attributes.into();
             if scalar {
                 metadata["shape"] = json!([]);
                 metadata["dimension_names"] = json!([]);
