@@ -131,7 +131,7 @@ impl Array {
 
     /// The same open array, whose reads can be cancelled without those of others:
     /// [`Context::cancel_handle`](crate::Context::cancel_handle) of the result's context ends what
-    /// was begun through the result. A request that is under way comes to its end first.
+    /// was begun through the result.
     #[must_use]
     pub fn cancellable(&self) -> Self {
         Self {

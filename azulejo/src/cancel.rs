@@ -90,37 +90,18 @@ impl CancelHandle {
         }
     }
 
-    /// Runs `stop` if something is cancelled before the result is dropped.
-    #[cfg_attr(
-        not(any(test, feature = "object-store")),
-        expect(dead_code, reason = "other storages do not wait")
-    )]
-    pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) -> StopOnCancel {
-        // Whoever of the chain is cancelled first runs it.
-        let stop = Arc::new(Mutex::new(Some(stop)));
-        let tell = |handle: &Self| {
-            let stop = Arc::clone(&stop);
-            let mut waiting = handle.waiting();
-            let number = waiting.next;
-            waiting.next += 1;
-            let run = move || {
-                let stop = stop.lock().unwrap_or_else(PoisonError::into_inner).take();
-                stop.into_iter().for_each(|stop| stop());
-            };
-            waiting.stops.insert(number, Box::new(run));
-            (handle.clone(), number)
-        };
-        StopOnCancel {
-            told: self.chain().map(tell).collect(),
-        }
-    }
-
     fn waiting(&self) -> MutexGuard<'_, Stops> {
         self.state
             .waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs what stops something, unless it was run before.
+fn run_once(stop: &Mutex<Option<impl FnOnce()>>) {
+    let stop = stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+    stop.into_iter().for_each(|stop| stop());
 }
 
 /// Someone who is told of cancellation, until this is dropped.
@@ -156,6 +137,41 @@ impl Operation {
         self.own.clone()
     }
 
+    /// Whether who cancels by a handle cancels this piece of work.
+    pub(crate) fn ends_with(&self, handle: &CancelHandle) -> bool {
+        let mut chain = self.handle.chain();
+        chain.any(|whole| Arc::ptr_eq(&whole.state, &handle.state))
+    }
+
+    /// Runs `stop`, once, if this piece of work is cancelled before the result is dropped: at once
+    /// if it was cancelled since it began.
+    ///
+    /// It is told first and looks then, so that no cancellation lies between the two.
+    #[cfg_attr(
+        not(any(test, feature = "object-store")),
+        expect(dead_code, reason = "other storages do not wait")
+    )]
+    pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) -> StopOnCancel {
+        // Whoever is cancelled first runs it.
+        let stop = Arc::new(Mutex::new(Some(stop)));
+        let tell = |handle: &CancelHandle| {
+            let stop = Arc::clone(&stop);
+            let mut waiting = handle.waiting();
+            let number = waiting.next;
+            waiting.next += 1;
+            waiting
+                .stops
+                .insert(number, Box::new(move || run_once(&stop)));
+            (handle.clone(), number)
+        };
+        let handles = self.handle.chain().chain([&self.own]);
+        let told = handles.map(tell).collect();
+        if self.check().is_err() {
+            run_once(&stop);
+        }
+        StopOnCancel { told }
+    }
+
     /// [`Error::Cancelled`] if it was cancelled since it began.
     pub(crate) fn check(&self) -> Result<()> {
         let own = self.own.state.times.load(Ordering::SeqCst);
@@ -177,8 +193,8 @@ mod tests {
         let handle = CancelHandle::default();
         let (before, (sender, receiver)) = (handle.begin(), channel());
         let other = sender.clone();
-        let waiting = handle.on_cancel(move || sender.send(1).unwrap());
-        drop(handle.on_cancel(move || other.send(2).unwrap()));
+        let waiting = before.on_cancel(move || sender.send(1).unwrap());
+        drop(before.on_cancel(move || other.send(2).unwrap()));
         assert!(before.check().is_ok() && receiver.try_recv().is_err());
         handle.clone().cancel();
         assert!(matches!(before.check(), Err(Error::Cancelled)));
@@ -197,7 +213,7 @@ mod tests {
         let whole = CancelHandle::default();
         let (one, other) = (whole.part(), whole.part());
         let (sender, receiver) = channel();
-        let waiting = one.on_cancel(move || sender.send(()).unwrap());
+        let waiting = one.begin().on_cancel(move || sender.send(()).unwrap());
         let (all, first, second) = (whole.begin(), one.begin(), other.begin());
         one.cancel();
         assert!(first.check().is_err() && second.check().is_ok() && all.check().is_ok());
@@ -205,9 +221,32 @@ mod tests {
         drop(waiting);
         let first = one.begin();
         let (sender, receiver) = channel();
-        let _waiting = one.part().on_cancel(move || sender.send(()).unwrap());
+        let waits = one.part().begin();
+        let _waiting = waits.on_cancel(move || sender.send(()).unwrap());
         whole.cancel();
         assert!(first.check().is_err() && second.check().is_err() && all.check().is_err());
         assert_eq!(receiver.iter().count(), 1);
+    }
+
+    #[test]
+    fn who_begins_to_wait_behind_a_cancellation_is_told_at_once() {
+        let whole = CancelHandle::default();
+        let part = whole.part();
+        let told = |operation: &Operation| {
+            let (sender, receiver) = channel();
+            let waiting = operation.on_cancel(move || sender.send(()).unwrap());
+            let times = receiver.try_iter().count();
+            drop(waiting);
+            times
+        };
+        let (first, second) = (part.begin(), part.begin());
+        assert_eq!((told(&first), told(&second)), (0, 0));
+        first.handle().cancel();
+        assert_eq!((told(&first), told(&second)), (1, 0));
+        whole.cancel();
+        assert_eq!((told(&first), told(&second)), (1, 1));
+        assert_eq!(told(&part.begin()), 0, "what begins later");
+        assert!(first.ends_with(&whole) && first.ends_with(&part));
+        assert!(!whole.begin().ends_with(&part));
     }
 }

@@ -6,6 +6,7 @@ use crate::buffer_pool::BufferPool;
 use crate::cancel::{CancelHandle, Operation};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::on_behalf::{self, on_nobodys_behalf};
 use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
 use azulejo_format::filter::EncryptionKey;
 use compute_pool::ComputePool;
@@ -115,7 +116,7 @@ impl Context {
     /// Tells whoever wants to know how far the work has come.
     pub(crate) fn report(&self, unit: &'static str, done: u64, total: u64) {
         if let Some(observer) = &self.observer.0 {
-            observer(Progress { unit, done, total });
+            on_nobodys_behalf(|| observer(Progress { unit, done, total }));
         }
     }
 
@@ -249,9 +250,14 @@ impl Context {
         }
     }
 
-    /// Marks the beginning of a piece of work that can be cancelled.
+    /// Marks the beginning of a piece of work that can be cancelled; what this thread works for, if
+    /// this context cancels that: work that is a part of other work began with it.
     pub(crate) fn begin(&self) -> Operation {
-        self.inner.stores.cancel_handle().begin()
+        let handle = self.inner.stores.cancel_handle();
+        let is_part = |operation: &Operation| operation.ends_with(handle);
+        on_behalf::current()
+            .filter(is_part)
+            .unwrap_or_else(|| handle.begin())
     }
 
     /// The settings.

@@ -182,6 +182,7 @@ mod large_pages;
 pub mod manifest;
 pub mod object;
 mod object_type;
+mod on_behalf;
 mod per_process;
 mod platform;
 pub mod read;

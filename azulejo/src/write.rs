@@ -109,7 +109,8 @@ impl ArrayHandle {
     /// below 7, [`Error::InvalidArgument`] for options that make no sense for it.
     pub fn writer(&self, options: WriteOptions) -> Result<Writer> {
         // Fragments are not looked at: a write takes no longer when there are many.
-        let head = Head::open_at(&self.context, &self.uri, schema_time(&options))?;
+        let look = || Head::open_at(&self.context, &self.uri, schema_time(&options));
+        let head = self.context.begin().runs(look)?;
         let name = head.schema_file();
         Writer::with_schema(&self.context, head.location, head.schema, name, options)
     }

@@ -19,6 +19,7 @@ tested! {
     an_answer_that_nobody_wants_is_dropped_once
     what_was_begun_before_is_cancelled
     a_part_and_its_whole_are_cancelled_at_once
+    one_operation_is_cancelled_and_not_those_beside_it
     who_goes_while_it_is_cancelled_is_told_once_or_never
     a_tile_cache_keeps_to_its_limit
     a_buffer_has_one_owner

@@ -6,23 +6,8 @@ use crate::{Outcome, reference, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Tests of the engine in which threads meet. Not `fork`: the sanitizer cannot start threads in a
-/// forked child.
-const WITH_THREADS: &[&str] = &[
-    "beside_maintenance",
-    "cancel",
-    "changes",
-    "concurrency",
-    "conditions",
-    "dense",
-    "maintenance",
-    "many_fragments",
-    "memory_budget",
-    "overtaken",
-    "prefetching",
-    "sparse_reads",
-    "streams",
-];
+/// A test that the thread sanitizer cannot run: it starts no threads in a forked child.
+const WITHOUT_THREADS: &str = "fork";
 
 /// What ThreadSanitizer need not say: the end of an `Arc` is a fence, of which it knows nothing, in a
 /// standard library whose `alloc` was built without it.
@@ -39,6 +24,22 @@ pub fn run(options: &[&str]) -> Outcome {
         ["miri"] => toolchain.miri(),
         _ => Err("sanitize thread [--sysroot FOLDER], sanitize address, or sanitize miri".into()),
     }
+}
+
+/// The names of the engine's test programs, in their order.
+fn engine_tests() -> Result<Vec<String>, String> {
+    let folder = root().join("azulejo/tests");
+    let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        if let (true, Some(name)) = (is_source, path.file_stem().and_then(|name| name.to_str())) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// A nightly toolchain that is installed.
@@ -76,11 +77,15 @@ impl Nightly {
                 "--package",
                 "azulejo",
                 "--features",
-                "stream",
+                "object-store,stream,testing",
+                "--no-fail-fast",
                 "--lib",
             ],
         )?;
-        for test in WITH_THREADS {
+        for test in engine_tests()?
+            .iter()
+            .filter(|test| *test != WITHOUT_THREADS)
+        {
             command.args(["--test", test]);
         }
         let mut flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer".to_owned();

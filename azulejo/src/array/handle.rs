@@ -94,7 +94,13 @@ impl ArrayHandle {
         self.open_as(time_range, Waiting::Polls).await
     }
 
+    /// Opens the array, which is one operation.
     async fn open_as(&self, time_range: TimeRange, waiting: Waiting) -> Result<Array> {
+        let opening = self.open_named(time_range, waiting);
+        self.context.begin().drives(opening).await
+    }
+
+    async fn open_named(&self, time_range: TimeRange, waiting: Waiting) -> Result<Array> {
         let found = self.open_exactly(&self.uri, time_range, waiting).await;
         let named = snapshots::named(&self.context, &self.uri, &found, waiting).await?;
         match named {

@@ -10,6 +10,7 @@ use super::timeline::{
     select_fragments, select_schema,
 };
 use super::{DeleteCommit, TimeRange};
+use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
@@ -141,6 +142,18 @@ pub(super) async fn open(
     waiting: Waiting,
 ) -> Result<Opened> {
     let operation = context.begin();
+    let opening = open_for(&operation, context, uri, time, scope, waiting);
+    operation.drives(opening).await
+}
+
+async fn open_for(
+    operation: &Operation,
+    context: &Context,
+    uri: &Uri,
+    time: TimeRange,
+    scope: &OpenScope,
+    waiting: Waiting,
+) -> Result<Opened> {
     let mut attempts = Attempts::new();
     loop {
         operation.check()?;

@@ -6,6 +6,7 @@ use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::open::{self, OpenScope, Opened, Schemas, Unread};
 use super::{Array, Contents, TimeRange, footers};
+use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Uri, Waiting, block_on};
@@ -530,6 +531,18 @@ impl Snapshot {
     async fn read_contents(
         &self,
         unread: &Unread,
+        attempts: Attempts,
+        waiting: Waiting,
+    ) -> Result<Contents> {
+        let operation = self.context().begin();
+        let reading = self.read_contents_for(&operation, unread, attempts, waiting);
+        operation.drives(reading).await
+    }
+
+    async fn read_contents_for(
+        &self,
+        operation: &Operation,
+        unread: &Unread,
         mut attempts: Attempts,
         waiting: Waiting,
     ) -> Result<Contents> {
@@ -541,8 +554,7 @@ impl Snapshot {
             schemas,
             ..
         } = &*self.inner;
-        let context = self.context();
-        let (operation, time) = (context.begin(), *time_range);
+        let (context, time) = (self.context(), *time_range);
         let mut contents = footers::read(context, location, schemas, time, unread, waiting).await;
         while attempts.again(&contents) {
             operation.check()?;

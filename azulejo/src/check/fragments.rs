@@ -139,7 +139,7 @@ fn fragments(
     let unit = if options.deep { "tiles" } else { "fragments" };
     let mut before = 0u64;
     let operation = context.begin();
-    for (index, fragment) in array.fragments().iter().enumerate() {
+    let mut look = |index: usize, fragment: &Fragment| -> Result<()> {
         context.report(unit, before, total);
         operation.check()?;
         report.fragments += 1;
@@ -158,8 +158,12 @@ fn fragments(
             Err(error) => return Err(error),
         }
         before = before.saturating_add(weight(fragment));
+        Ok(())
+    };
+    for (index, fragment) in array.fragments().iter().enumerate() {
+        operation.runs(|| look(index, fragment))?;
     }
-    context.report(unit, before, total);
+    context.report(unit, total, total);
     Ok(())
 }
 

@@ -143,7 +143,7 @@ fn round(
         let lock = ArrayLock::wait(location)?;
         ArrayFolder::at(context, location)?.finish_replacements(&lock)?;
     }
-    let whole = context.array(uri).open()?;
+    let whole = operation.runs(|| context.array(uri).open())?;
     let version = whole.schema().version;
     if !version.is_writable() {
         return Err(Error::Unsupported(format!(
@@ -233,7 +233,7 @@ impl Merging<'_> {
         };
         let open =
             || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
-        let array = open()?;
+        let array = operation.runs(open)?;
         if array.fragments().len() != chosen.fragments.len() {
             return Ok(Step::Overtaken);
         }
@@ -261,11 +261,11 @@ impl Merging<'_> {
             delete_metadata: deletes,
             operation,
         };
-        let written = match (sparse, in_parts) {
+        let written = operation.runs(|| match (sparse, in_parts) {
             (true, true) => round.sparse_if_at_once(&name),
             (true, false) => round.sparse(&name).map(Merge::Written),
             (false, _) => round.dense(&name, &chosen.bounds).map(Merge::Written),
-        };
+        });
         let written = match written {
             // Files that vanish because another process has replaced and vacuumed their fragments are
             // no fault.

@@ -223,13 +223,13 @@ impl Past {
         if !schema.is_dense() {
             return match self.then.fragments() {
                 [] => Ok(Written::default()),
-                _ => round.sparse(&name),
+                _ => operation.runs(|| round.sparse(&name)),
             };
         }
         // What was written since reads as it did too: as nothing, where it was.
         let (then, now) = (self.then.non_empty_domain()?, self.now.non_empty_domain()?);
         match around(schema, then.as_ref(), now.as_ref()) {
-            Some(bounds) => round.dense(&name, &bounds),
+            Some(bounds) => operation.runs(|| round.dense(&name, &bounds)),
             None => Ok(Written::default()),
         }
     }

@@ -245,7 +245,7 @@ fn copy(
         if there.contains(file) {
             return Ok(());
         }
-        copy_file(&location.join(file), &target.join(file), *size)
+        operation.runs(|| copy_file(&location.join(file), &target.join(file), *size))
     };
     let write = || -> Result<()> {
         make(false)?;

@@ -185,16 +185,6 @@ impl DenseReader {
         self.words = true;
     }
 
-    /// What can be cancelled.
-    pub fn operation(&self) -> &Operation {
-        &self.operation
-    }
-
-    /// Goes on as a part of that one.
-    pub fn belongs_to(&mut self, operation: Operation) {
-        self.operation = operation;
-    }
-
     /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;

@@ -26,6 +26,8 @@ use azulejo_format::fragment::Field;
 #[derive(Debug)]
 struct ArrayReader {
     plan: PlannedReader,
+    /// The read, which can be cancelled.
+    operation: Operation,
     /// Cells that may still come, if not all.
     left: Option<u64>,
 }
@@ -39,18 +41,34 @@ enum PlannedReader {
     Ended,
 }
 
+impl PlannedReader {
+    async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
+        Ok(if array.schema().is_dense() {
+            let reader = DenseReader::new(array, options, waiting).await?;
+            Self::Dense(Box::new(reader))
+        } else {
+            let reader = RangeSequence::new(array, options, waiting).await?;
+            Self::Sparse(Box::new(reader))
+        })
+    }
+
+    async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+        match self {
+            Self::Dense(reader) => reader.next(output, most).await,
+            Self::Sparse(reader) => reader.next(output, most).await,
+            Self::Ended => Ok(None),
+        }
+    }
+}
+
 impl ArrayReader {
     /// Plans; reads nothing but metadata.
     async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
-        let plan = if array.schema().is_dense() {
-            let reader = DenseReader::new(array, options, waiting).await?;
-            PlannedReader::Dense(Box::new(reader))
-        } else {
-            let reader = RangeSequence::new(array, options, waiting).await?;
-            PlannedReader::Sparse(Box::new(reader))
-        };
+        let operation = array.context().begin();
+        let planning = PlannedReader::new(array, options, waiting);
         Ok(Self {
-            plan,
+            plan: operation.drives(planning).await?,
+            operation,
             left: options.limit,
         })
     }
@@ -74,24 +92,6 @@ impl ArrayReader {
         }
     }
 
-    /// What this read is, for who cancels it; `None` if it has ended.
-    fn operation(&self) -> Option<&Operation> {
-        match &self.plan {
-            PlannedReader::Dense(reader) => Some(reader.operation()),
-            PlannedReader::Sparse(reader) => Some(reader.operation()),
-            PlannedReader::Ended => None,
-        }
-    }
-
-    /// Goes on as a part of an operation.
-    fn belongs_to(&mut self, operation: Operation) {
-        match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.belongs_to(operation),
-            PlannedReader::Sparse(reader) => reader.belongs_to(operation),
-            PlannedReader::Ended => {}
-        }
-    }
-
     /// The next cells; errors end the query.
     async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
         let most = self.left.unwrap_or(u64::MAX);
@@ -100,11 +100,8 @@ impl ArrayReader {
         }
         output.limit(most);
         let before = output.cells();
-        let batch = match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.next(output.again(), most).await,
-            PlannedReader::Sparse(reader) => reader.next(output.again(), most).await,
-            PlannedReader::Ended => Ok(None),
-        };
+        let reading = self.plan.next(output.again(), most);
+        let batch = self.operation.drives(reading).await;
         let batch = match batch {
             Ok(Some(Batch::Own(cells))) => {
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -140,8 +137,8 @@ impl ArrayReader {
 #[derive(Debug)]
 struct Beginning {
     opened: Reopening,
-    /// The first one's: whoever can cancel it can cancel those that take its place.
-    operation: Option<Operation>,
+    /// That of all readers: whoever can cancel the first can cancel those that take its place.
+    operation: Operation,
     few_batches: bool,
 }
 
@@ -149,13 +146,18 @@ impl Beginning {
     fn of(array: &Array) -> Self {
         Self {
             opened: Reopening::of(array),
-            operation: None,
+            operation: array.context().begin(),
             few_batches: false,
         }
     }
 
     /// The read, planned.
     async fn reader(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
+        let operation = self.operation.clone();
+        operation.drives(self.planned(options, waiting)).await
+    }
+
+    async fn planned(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
         loop {
             let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
                 Ok(reader) => return Ok(self.began(reader)),
@@ -168,13 +170,9 @@ impl Beginning {
     }
 
     /// A reader that is as the first one was made.
-    fn began(&mut self, mut reader: ArrayReader) -> ArrayReader {
+    fn began(&self, mut reader: ArrayReader) -> ArrayReader {
         if self.few_batches {
             reader.prefer_few_batches();
-        }
-        match &self.operation {
-            Some(operation) => reader.belongs_to(operation.clone()),
-            None => self.operation = reader.operation().cloned(),
         }
         reader
     }
@@ -186,10 +184,9 @@ impl Beginning {
         options: &BoundOptions,
         waiting: Waiting,
     ) -> Option<ArrayReader> {
-        let cancelled = |operation: &Operation| operation.check().is_err();
-        if self.operation.as_ref().is_some_and(cancelled)
-            || !self.opened.again(error, waiting).await
-        {
+        let operation = self.operation.clone();
+        let reopening = self.opened.again(error, waiting);
+        if operation.check().is_err() || !operation.drives(reopening).await {
             return None;
         }
         self.reader(options, waiting).await.ok()
@@ -279,7 +276,9 @@ impl Reader {
     /// As [`SparseReader::merged_at_once`](super::sparse::SparseReader::merged_at_once).
     pub(crate) fn merged_at_once(&mut self) -> Result<Option<usize>> {
         match &mut self.source.plan {
-            PlannedReader::Sparse(reader) => block_on(reader.merged_at_once()),
+            PlannedReader::Sparse(reader) => {
+                block_on(self.source.operation.drives(reader.merged_at_once()))
+            }
             PlannedReader::Dense(_) | PlannedReader::Ended => Ok(None),
         }
     }
@@ -289,14 +288,11 @@ impl Reader {
         self.options.fields.iter().map(|field| &field.column_type)
     }
 
-    /// Cancels this read and no other, from any thread: its next step is
-    /// [`Error::Cancelled`]. A request that is under way comes to its end first;
-    /// [`Context::cancel_handle`] ends these too.
+    /// Cancels this read and no other, from any thread: its next step, or the one that waits for
+    /// an object store, ends with [`Error::Cancelled`].
     #[must_use]
     pub fn cancel_handle(&self) -> CancelHandle {
-        self.source
-            .operation()
-            .map_or_else(CancelHandle::default, Operation::handle)
+        self.source.operation.handle()
     }
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
@@ -463,17 +459,19 @@ impl Array {
     /// Those of [`Subarray::bind`], and of reading metadata.
     pub fn split(&self, subarray: &Subarray, parts: usize) -> Result<Vec<Subarray>> {
         let selection = subarray.bind(self.schema())?;
-        let mut opened = Reopening::of(self);
-        loop {
-            let array = opened.array();
-            let fetcher = Fetcher::new(array, FetchStrategy::of(array), Waiting::Blocks, 0);
-            let needs = split::needs(array, &selection, parts);
-            match block_on(fetcher.metadata(&needs)) {
-                Ok(()) => return split::divide(array, selection, parts),
-                Err(error) if block_on(opened.again(&error, Waiting::Blocks)) => {}
-                Err(error) => return Err(error),
+        self.context().begin().runs(|| {
+            let mut opened = Reopening::of(self);
+            loop {
+                let array = opened.array();
+                let fetcher = Fetcher::new(array, FetchStrategy::of(array), Waiting::Blocks, 0);
+                let needs = split::needs(array, &selection, parts);
+                match block_on(fetcher.metadata(&needs)) {
+                    Ok(()) => return split::divide(array, selection, parts),
+                    Err(error) if block_on(opened.again(&error, Waiting::Blocks)) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        }
+        })
     }
 }
 

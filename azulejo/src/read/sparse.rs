@@ -20,7 +20,6 @@ use super::budget::LookedAt;
 use super::output::{Batch, Output};
 use super::whole_tiles::{WholeTile, WholeTiles};
 use crate::array::Array;
-use crate::cancel::Operation;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
 use external_merge::Extracted;
@@ -78,11 +77,6 @@ impl SparseReader {
     #[cfg(feature = "arrow")]
     pub fn prefer_words(&mut self) {
         self.query.words = true;
-    }
-
-    /// What can be cancelled.
-    pub fn operation(&self) -> &Operation {
-        &self.query.operation
     }
 
     /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.

@@ -78,7 +78,11 @@ impl Fragments {
     }
 
     /// Adds tiles in the order that they are stored in.
-    pub fn push(&mut self, mut tiles: &[TileView<'_>]) -> Result<()> {
+    pub fn push(&mut self, tiles: &[TileView<'_>]) -> Result<()> {
+        self.operation.clone().runs(|| self.push_tiles(tiles))
+    }
+
+    fn push_tiles(&mut self, mut tiles: &[TileView<'_>]) -> Result<()> {
         while !tiles.is_empty() {
             self.operation.check()?;
             let count = self.room(tiles)?;
@@ -181,7 +185,7 @@ impl Fragments {
 
     /// Makes the fragments count, unless somebody else is to do that, and returns their names.
     pub fn finish(mut self) -> Result<Vec<TimestampedName>> {
-        self.end()?;
+        self.operation.clone().runs(|| self.end())?;
         self.operation.check()?;
         let mut done = std::mem::take(&mut self.done);
         let names = || done.iter().map(|fragment| fragment.name().clone());

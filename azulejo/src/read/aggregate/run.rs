@@ -36,6 +36,16 @@ async fn aggregate_as(
     aggregates: &[Aggregate],
     waiting: Waiting,
 ) -> Result<Vec<AggregateValue>> {
+    let aggregating = aggregate_again(array, options, aggregates, waiting);
+    array.context().begin().drives(aggregating).await
+}
+
+async fn aggregate_again(
+    array: &Array,
+    options: ReadOptions,
+    aggregates: &[Aggregate],
+    waiting: Waiting,
+) -> Result<Vec<AggregateValue>> {
     let mut opened = Reopening::of(array);
     loop {
         let options = options.clone();

@@ -4,7 +4,6 @@
 
 use super::SparseReader;
 use crate::array::Array;
-use crate::cancel::Operation;
 use crate::error::Result;
 use crate::read::BoundOptions;
 use crate::read::fetch::Waiting;
@@ -64,16 +63,6 @@ impl RangeSequence {
         self.reader.merged_at_once().await
     }
 
-    /// What can be cancelled.
-    pub fn operation(&self) -> &Operation {
-        self.reader.operation()
-    }
-
-    /// Goes on as a part of that operation.
-    pub fn belongs_to(&mut self, operation: Operation) {
-        self.reader.query.operation = operation;
-    }
-
     /// As [`SparseReader::next`].
     pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         loop {
@@ -85,10 +74,7 @@ impl RangeSequence {
                 return Ok(None);
             };
             self.options.subarray = Subarray::Box(vec![DimSelection::Ranges(ranges)]);
-            let mut next = SparseReader::new(&self.array, &self.options, self.waiting).await?;
-            // Who cancels the read has the handle of its first part.
-            std::mem::swap(&mut next.query.operation, &mut self.reader.query.operation);
-            self.reader = next;
+            self.reader = SparseReader::new(&self.array, &self.options, self.waiting).await?;
             if self.few_batches {
                 self.reader.prefer_few_batches();
             }

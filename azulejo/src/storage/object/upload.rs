@@ -2,10 +2,10 @@
 //! finished, not before.
 
 use super::bucket::{AbortOnDrop, Shared, ended};
-use super::cancelled::Cancelled;
+use super::cancelled::{AskedFor, Cancelled};
 use super::http::observed;
 use super::runtime;
-use crate::cancel::{CancelHandle, Operation};
+use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Upload};
 use bytes::Bytes;
@@ -29,9 +29,8 @@ const CLEANING: (u32, Duration) = (200, Duration::from_millis(100));
 #[derive(Debug)]
 pub(super) struct ObjectUpload {
     shared: Arc<Shared>,
-    cancel: CancelHandle,
-    /// All of the upload, which is cancelled as a whole.
-    operation: Operation,
+    /// What all of the upload is for, which is cancelled as a whole.
+    asked_for: AskedFor,
     path: StorePath,
     key: Path,
     buffer: Vec<u8>,
@@ -133,8 +132,7 @@ impl ObjectUpload {
     ) -> Self {
         Self {
             shared: Arc::clone(shared),
-            cancel: cancel.clone(),
-            operation: cancel.begin(),
+            asked_for: AskedFor::now(cancel),
             path: path.clone(),
             key,
             buffer: Vec::new(),
@@ -162,8 +160,8 @@ impl ObjectUpload {
             self.path.clone(),
             self.key.clone(),
         );
-        let cancelled = Cancelled::by(&self.cancel);
-        self.operation.check().inspect_err(|_| self.failed = true)?;
+        let cancelled = self.asked_for.cancelled();
+        self.asked_for.check().inspect_err(|_| self.failed = true)?;
         let parts = self.parts.take();
         // Whatever happens, what was begun is kept: it has to be taken back.
         let sent = self.shared.run(async move {
@@ -256,8 +254,8 @@ impl Upload for ObjectUpload {
                 self.path
             )));
         }
-        let cancelled = Cancelled::by(&self.cancel);
-        self.operation.check().inspect_err(|_| self.failed = true)?;
+        let cancelled = self.asked_for.cancelled();
+        self.asked_for.check().inspect_err(|_| self.failed = true)?;
         let (sender, receiver) = sync_channel(1);
         let (shared, path, key) = (
             Arc::clone(&self.shared),
