@@ -11,7 +11,7 @@ use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
 
 const FRAGMENTS: u64 = 40;
-const CELLS: u64 = 4_000;
+const CELLS: u64 = 1_000;
 const SIDE: i64 = 10_000;
 
 /// A coordinate that the cell's number decides, the same on every run.
@@ -30,7 +30,7 @@ fn array(cell_order: Layout, duplicates: bool, uri: &str) -> Context {
         .attribute("v", Datatype::Int64)
         .var_attribute("s", Datatype::StringAscii)
         .cell_order(cell_order)
-        .capacity(400)
+        .capacity(100)
         .allows_duplicates(duplicates)
         .build()
         .unwrap();
@@ -84,7 +84,7 @@ fn little_memory_gives_the_same_cells_in_the_same_order() {
             let context = array(cell_order, duplicates, &uri);
             for layout in [Layout::Global, Layout::RowMajor, Layout::ColMajor] {
                 let (all, once) = read(&context, &uri, layout, 1 << 30);
-                for (budget, times) in [(4 << 20, 3), (1 << 20, 6), (400_000, 14)] {
+                for (budget, times) in [(1 << 20, 3), (300_000, 6), (100_000, 14)] {
                     let what = format!("{cell_order:?}, {duplicates}, {layout:?}, {budget}");
                     let (some, bytes) = read(&context, &uri, layout, budget);
                     assert!(some == all, "{what}");

@@ -69,7 +69,7 @@ impl Round<'_> {
 
     /// Memory of the read; the rest is for the batch in work and the tiles on their way to storage.
     fn read_budget(&self) -> u64 {
-        (self.options.memory_budget / 2).max(1)
+        (self.options.memory_budget / 8 * 5).max(1)
     }
 
     fn push_limit(&self) -> usize {

@@ -19,7 +19,7 @@ const SMALL_BATCH_BYTES: u64 = 16 << 20;
 /// | `group` | 1/16: one is decoded while the next ones travel | 1/4 |
 /// | `prefetch` | 1/8: half of what tiles may take | 1/4: what `result` leaves |
 /// | `part` | - | 1/8: parts of long clusters shall fit a cache |
-/// | `window` | - | 3/4: the rest is for tiles under way, then for the batches made out of it |
+/// | `window` | - | 1/2: tiles under way, then the batches made out of it, have half of the rest; its many small pieces the other half, as allocators keep gaps |
 /// | `cache` | - | at most 1/16 |
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
@@ -85,7 +85,7 @@ impl Budget {
             group: total / 4,
             prefetch,
             part: (total / 8).max(1),
-            window: total - total / 4,
+            window: total / 2,
             cache,
             batch: BATCH_BYTES,
             small_batch: SMALL_BATCH_BYTES,

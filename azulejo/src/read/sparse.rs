@@ -33,7 +33,7 @@ use steps::{BatchStep, Position, SparseStep, SparseSteps};
 use window::{Opened, Window};
 
 /// Where each tile is decoded more often than this, some fragments are better merged first.
-const DECODED_AT_MOST: u64 = 16;
+const DECODED_AT_MOST: u64 = 8;
 
 /// A sparse read under way.
 #[derive(Debug)]
@@ -129,6 +129,7 @@ impl SparseReader {
                                 from: Some(from),
                             });
                             self.position = lowered.unwrap_or(next);
+                            self.looked_at.add(window.cells());
                             self.window = Some(window);
                         }
                         Opened::TooMany(need) => {

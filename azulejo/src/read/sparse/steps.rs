@@ -118,7 +118,7 @@ impl<'a> SparseSteps<'a> {
             let sum = cost.saturating_add(more);
             if sum > budget.total || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
-                    return self.split(cluster, next, from);
+                    return self.split(cluster, next, from, enough);
                 }
                 break;
             }
@@ -251,7 +251,13 @@ impl<'a> SparseSteps<'a> {
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
     /// bounds, and of their cells those below all other tiles; a window, if most of these tiles
     /// would be needed again.
-    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> SparseStep<'a> {
+    fn split(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<CellBound>,
+        enough: u64,
+    ) -> SparseStep<'a> {
         let (mut need, mut cells) = (0u64, 0u64);
         let (mut taken, mut to) = (Vec::new(), None);
         for tile in self.plan.remaining(cluster, from.as_ref()) {
@@ -275,7 +281,7 @@ impl<'a> SparseSteps<'a> {
         let possible = progress && !taken.is_empty();
         if !possible || again.count() > taken.len() / 2 {
             let tiles = taken.len() + 1;
-            match self.window(cluster, next, from.as_ref()) {
+            match self.window(cluster, next, from.as_ref(), enough) {
                 Some(window) => return window,
                 None if !possible => return SparseStep::TooMany { tiles, need },
                 None => {}
@@ -295,6 +301,7 @@ impl<'a> SparseSteps<'a> {
         cluster: &Cluster,
         next: usize,
         from: Option<&CellBound>,
+        enough: u64,
     ) -> Option<SparseStep<'a>> {
         let tiles = self.plan.tiles_of(cluster);
         let mut remaining = self.plan.remaining(cluster, from);
@@ -302,8 +309,16 @@ impl<'a> SparseSteps<'a> {
             return None;
         }
         let (_, window) = window::room(self.query, &remaining)?;
+        let cells = remaining.iter().map(|tile| u64::from(tile.cell_num));
+        let bytes = remaining.iter().map(|tile| tile.decoded);
+        let cell = bytes.sum::<u64>() / cells.sum::<u64>().max(1);
+        // Little more than is wanted, though all tiles have to be looked at for it; and no more than
+        // makes a difference: twice what overlaps, so that most tiles are decoded once or twice.
+        let overlap = overlap_at(&remaining).saturating_mul(2);
+        let target = enough.saturating_mul(cell.max(1)).min(overlap);
+        let target = target.clamp(window / 16, window / 16 * 15);
         // Where the tiles' bounds do not tell how far to go, the cells do.
-        let to = reach(&remaining, from, window / 16 * 15);
+        let to = reach(&remaining, from, target);
         if let Some(to) = &to {
             remaining.retain(|tile| tile.lower < *to);
         }
@@ -327,6 +342,15 @@ impl<'a> SparseSteps<'a> {
         };
         Some(SparseStep::Window { portion, next })
     }
+}
+
+/// Bytes of the tiles that overlap where the first of tiles ends.
+fn overlap_at(tiles: &[&PlannedTile]) -> u64 {
+    let end = tiles.iter().map(|tile| &tile.upper).min();
+    let begun = tiles
+        .iter()
+        .filter(|tile| end.is_none_or(|end| tile.lower <= *end));
+    begun.map(|tile| tile.decoded).fold(0, u64::saturating_add)
 }
 
 /// As [`next_bound`] of tiles that ascend by their lower bounds: as many of the first of them are

@@ -66,9 +66,9 @@ pub(super) fn room(query: &SparseQuery, tiles: &[&PlannedTile]) -> Option<(u64, 
     let largest = costs.max().unwrap_or(0);
     let budget = &query.budget;
     let two = largest.saturating_mul(2).min(budget.tiles);
-    let under_way = (budget.total - budget.window).max(two).max(largest);
+    let under_way = (budget.total / 4).max(two).max(largest);
     // Where one tile is nearly all of the budget, each window would be a few cells.
-    let window = budget.total.checked_sub(under_way)?;
+    let window = budget.total.checked_sub(under_way)?.min(budget.window);
     (window >= budget.total / 4).then_some((under_way, window))
 }
 
@@ -153,6 +153,11 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
 }
 
 impl Window {
+    /// How many cells it holds.
+    pub fn cells(&self) -> u64 {
+        self.pieces.iter().map(|piece| u64::from(piece.cells)).sum()
+    }
+
     /// The next cells, at least one; `None` at the end.
     pub async fn next(
         &mut self,
@@ -418,7 +423,7 @@ fn ends(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Result<Vec<CellBound>> 
     });
     let need = need.fold(0, u64::saturating_add);
     let budget = &query.budget;
-    let batch = (budget.total - budget.window).min(budget.batch).max(1);
+    let batch = (budget.total / 4).min(budget.batch).max(1);
     let batches = need.div_ceil(batch);
     if batches < 2 {
         return Ok(Vec::new());
