@@ -19,8 +19,8 @@ use support::failing::{FailingStorage, Failure};
 
 const URI: &str = "mem://array";
 
-/// Memory for a tile of some four fragments of [`history`].
-const IN_PARTS: u64 = 32 << 10;
+/// So little memory that the tiles of the fragments of [`history`] are merged some at a time.
+const IN_PARTS: u64 = 1280;
 
 /// What kind of array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -345,7 +345,7 @@ fn many_small_fragments_take_little_memory() {
         write(&context, Kind::Sparse, &mut dice, time);
     }
     let before = cells(&memory, 1000);
-    let options = FragmentOptions::new().memory_budget(96 << 10);
+    let options = FragmentOptions::new().memory_budget(8 << 10);
     let rounds = context
         .array(URI)
         .consolidate(&options)
@@ -370,7 +370,7 @@ fn rounds_in_parts_are_like_rounds_at_once() {
     let mut parts = 0;
     for seed in 0..8 {
         for kind in [Kind::Sparse, Kind::Duplicates] {
-            let (memory, times) = history(kind, seed, 12 + seed);
+            let (memory, times) = history(kind, seed, 16 + seed);
             let before = all_cells(&memory, &times);
             let mut options = FragmentOptions::new().memory_budget(IN_PARTS);
             let names: Vec<String> = {

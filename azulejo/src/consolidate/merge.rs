@@ -16,13 +16,6 @@ use crate::write::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{FormatVersion, NdRectangle, Range};
 
-/// Where fewer fragments can be merged at once, cells are written so often that to decode the tiles
-/// of all fragments for each part of the result is as fast: 12 million cells in 114 fragments take
-/// 33 s two at a time and 25 s so; with twice the memory 8 s three and four at a time and 13 s so.
-const FEWEST_AT_ONCE: usize = 3;
-/// But not where there are more than so many times as many fragments.
-const MANY_TIMES: usize = 64;
-
 /// What the read and the write of a round have in common.
 pub(super) struct Round<'a> {
     pub context: &'a Context,
@@ -76,7 +69,7 @@ impl Round<'_> {
 
     /// Memory of the read; the rest is for the batch in work and the tiles on their way to storage.
     fn read_budget(&self) -> u64 {
-        (self.options.memory_budget / 2).max(1)
+        (self.options.memory_budget / 8 * 5).max(1)
     }
 
     fn push_limit(&self) -> usize {
@@ -90,10 +83,7 @@ impl Round<'_> {
         if all > 2
             && let Some(most) = reader.merged_at_once()?
         {
-            let most = most.clamp(2, all - 1);
-            if most >= FEWEST_AT_ONCE || all / most > MANY_TIMES {
-                return Ok(Merge::AtOnce(most));
-            }
+            return Ok(Merge::AtOnce(most.clamp(2, all - 1)));
         }
         self.copy_sparse(name, reader, sink).map(Merge::Written)
     }

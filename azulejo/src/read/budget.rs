@@ -19,7 +19,7 @@ const SMALL_BATCH_BYTES: u64 = 16 << 20;
 /// | `group` | 1/16: one is decoded while the next ones travel | 1/4 |
 /// | `prefetch` | 1/8: half of what tiles may take | 1/4: what `result` leaves |
 /// | `part` | - | 1/8: parts of long clusters shall fit a cache |
-/// | `extracted` | - | 7/8: the rest is for tiles under way, each of which is decoded for every part |
+/// | `window` | - | 1/2: tiles under way, then the batches made out of it, have half of the rest; its many small pieces the other half, as allocators keep gaps |
 /// | `cache` | - | at most 1/16 |
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
@@ -35,8 +35,8 @@ pub(super) struct Budget {
     pub prefetch: u64,
     /// A part of tiles that could be cut anywhere.
     pub part: u64,
-    /// Cells of tiles too many of which overlap, with all that bringing them in order takes.
-    pub extracted: u64,
+    /// Cells that come next of tiles too many of which overlap.
+    pub window: u64,
     /// Decoded tiles that stay for the array's next queries.
     pub cache: u64,
     /// What a batch costs where the caller does not want all cells in one piece.
@@ -56,7 +56,7 @@ impl Budget {
             group: tiles / 4,
             prefetch: tiles / 2,
             part: bytes,
-            extracted: 0,
+            window: 0,
             cache: 0,
             batch: BATCH_BYTES,
             small_batch: SMALL_BATCH_BYTES,
@@ -85,7 +85,7 @@ impl Budget {
             group: total / 4,
             prefetch,
             part: (total / 8).max(1),
-            extracted: total - total / 8,
+            window: total / 2,
             cache,
             batch: BATCH_BYTES,
             small_batch: SMALL_BATCH_BYTES,

@@ -13,27 +13,10 @@ use crate::space::keys::RowSelection;
 use arrow_buffer::Buffer;
 use std::sync::Arc;
 
-/// Makes a column of the cells that `slabs` name, in their order.
+/// Makes a column of the cells that slabs name, in their order.
 ///
 /// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
 /// then read as `fill`.
-pub(super) fn gather_slabs(
-    context: &Context,
-    slabs: &[CellSlab],
-    tiles: &[Option<Arc<Tile>>],
-    column_type: &ColumnType,
-    fill: &FillCell,
-) -> Result<ColumnBuffers> {
-    gather_bands(
-        context,
-        &SlabBands::new(context, slabs, 0)?,
-        tiles,
-        column_type,
-        fill,
-    )
-}
-
-/// As [`gather_slabs`].
 pub(super) fn gather_bands(
     context: &Context,
     bands: &SlabBands<'_>,
@@ -78,7 +61,7 @@ pub(super) fn gather_bands(
     })
 }
 
-/// As [`gather_slabs`], of a var-length field into a caller's memory; returns how many bytes the
+/// As [`gather_bands`], of a var-length field into a caller's memory; returns how many bytes the
 /// values have.
 pub(super) fn gather_var(
     context: &Context,
@@ -101,7 +84,7 @@ pub(super) fn gather_var(
 /// `placed` there already.
 ///
 /// No slab is of fill cells. `tiles` and `placed` are by [`CellSlab::tile`], as in
-/// [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
+/// [`gather_bands`], and so are those of `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
     bands: &SlabBands<'_>,

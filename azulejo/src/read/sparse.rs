@@ -2,18 +2,19 @@
 
 mod batch;
 mod columns;
-mod external_merge;
 mod history;
 mod merge;
 mod overlap;
 mod plan;
 mod query;
 mod range_sequence;
+mod reach;
 mod selection;
 mod steps;
 mod tile;
 mod tile_cells;
 mod tiles;
+mod window;
 
 use super::BoundOptions;
 use super::budget::LookedAt;
@@ -22,16 +23,16 @@ use super::whole_tiles::{WholeTile, WholeTiles};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
-use external_merge::Extracted;
 use overlap::Overlap;
 use plan::{Cluster, PlannedTile, SparsePlan, cost_of};
 use query::{FragmentQuery, SparseQuery};
 pub(super) use range_sequence::RangeSequence;
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
+use window::{Opened, Window};
 
-/// Parts smaller than this many bytes are not cut again.
-const MIN_PART_BYTES: u64 = 1024;
+/// Where each tile is decoded more often than this, some fragments are better merged first.
+const DECODED_AT_MOST: u64 = 8;
 
 /// A sparse read under way.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub(super) struct SparseReader {
     query: SparseQuery,
     plan: SparsePlan,
     position: Position,
-    /// Bytes of cells to extract at a time from tiles of which too many overlap.
-    extracted: u64,
+    /// Cells in front of the position, of which batches are made first.
+    window: Option<Window>,
     looked_at: LookedAt,
 }
 
@@ -50,11 +51,10 @@ impl SparseReader {
         let query = SparseQuery::new(array, options, waiting).await?;
         let plan = SparsePlan::new(&query).await?;
         Ok(Self {
-            // A part that has more cells than its tiles' bounds promise is halved, which takes time.
-            extracted: query.budget.extracted / 4 * 3,
             query,
             plan,
             position: Position::default(),
+            window: None,
             looked_at: LookedAt::default(),
         })
     }
@@ -83,73 +83,74 @@ impl SparseReader {
     pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         loop {
             self.query.operation.check()?;
+            if let Some(window) = &mut self.window {
+                match window.next(&self.query, output.again()).await? {
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.window = None,
+                }
+            }
             let few = self.most_cells(&output).min(most);
             let enough = self.looked_at.enough(most);
-            let mut looked_at = 0;
-            let (cells, next) = match self.steps().step(self.position.clone(), few, enough) {
+            let cluster = self.position.cluster;
+            match self.steps().step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
                 SparseStep::Batch(step) => {
                     let room = self.prefetch_room(&step);
                     self.prefetch(&step, room, most);
-                    let is_first = self.position.cluster == 0 && self.position.from.is_none();
+                    let is_first = cluster == 0 && self.position.from.is_none();
                     let several = !is_first || step.next.cluster < self.plan.clusters.len();
-                    looked_at = step.cells;
                     let bounds = (several, room);
                     let to = output.again();
                     let cells = batch::read(&self.query, &step.portions, bounds, to).await?;
-                    (cells, step.next)
+                    let (next, looked_at) = (step.next, step.cells);
+                    self.position = next;
+                    self.looked_at.add(looked_at);
+                    if cells.is_some() {
+                        return Ok(cells);
+                    }
                 }
-                SparseStep::External { portion, next } => {
-                    match external_merge::read(&self.query, &portion).await? {
-                        Extracted::Cells(cells, lowered) => {
+                // What is known of tiles' places then may tell that fewer of them overlap.
+                SparseStep::Window { .. } | SparseStep::TooMany { .. }
+                    if self.plan.may_be_refined(&self.query, cluster) =>
+                {
+                    self.plan.refine(&self.query, cluster).await?;
+                }
+                SparseStep::Window { portion, next } => {
+                    match window::open(&self.query, &portion).await? {
+                        Opened::Window(window, lowered) => {
                             let lowered = lowered.map(|from| Position {
-                                cluster: self.position.cluster,
+                                cluster,
                                 from: Some(from),
                             });
-                            (
-                                cells.map(|cells| Batch::Own(cells.into())),
-                                lowered.unwrap_or(next),
-                            )
+                            self.position = lowered.unwrap_or(next);
+                            self.looked_at.add(window.cells());
+                            self.window = Some(window);
                         }
-                        // The bounds of tiles promised fewer cells than there are: a smaller part.
-                        Extracted::TooMany(_) if self.extracted > MIN_PART_BYTES => {
-                            self.extracted /= 4;
-                            continue;
-                        }
-                        Extracted::TooMany(need) => {
+                        Opened::TooMany(need) => {
                             return Err(self.too_large("cells of one place".to_owned(), need));
                         }
                     }
                 }
                 SparseStep::TooMany { tiles, need } => {
-                    let refined = self.plan.refine(&self.query, self.position.cluster).await?;
-                    if refined {
-                        continue;
-                    }
                     let uri = self.query.array.uri();
                     return Err(self.too_large(format!("{tiles} overlapping tiles of {uri}"), need));
                 }
-            };
-            self.position = next;
-            self.looked_at.add(looked_at);
-            if cells.is_some() {
-                return Ok(cells);
             }
         }
     }
 
-    /// How many of the fragments can be merged at a time without decoding each of their tiles again
-    /// and again; `None`: all of them. Where tiles of three quarters of the memory overlap, a step
-    /// takes the other quarter further, so that a tile is decoded four times at most.
+    /// How many of the fragments can be merged at a time without decoding each of their tiles too
+    /// often; `None`: all of them.
     pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
-        let room = self.query.budget.total / 4 * 3;
+        let room = self.query.budget.window.saturating_mul(DECODED_AT_MOST - 1);
         let mut deepest = Overlap::default();
         let mut cluster = 0;
         while let Some(next) = self.plan.clusters.get(cluster) {
             let cost = cost_of(&self.plan.remaining(next, None));
             if next.keyed && cost > self.query.budget.total {
                 // It may fall into several.
-                if self.plan.refine(&self.query, cluster).await? {
+                if self.plan.may_be_refined(&self.query, cluster) {
+                    self.plan.refine(&self.query, cluster).await?;
                     continue;
                 }
                 if let Some(next) = self.plan.clusters.get(cluster) {
@@ -159,14 +160,16 @@ impl SparseReader {
             }
             cluster += 1;
         }
-        Ok((deepest.bytes > room).then(|| deepest.within(room)))
+        let all = self.query.fragments.len();
+        // A part that was merged may be a little larger than was thought: then it is no more work.
+        let is_far = deepest.bytes > room.saturating_add(room / 4);
+        Ok(is_far.then(|| deepest.within(room, all)))
     }
 
     fn steps(&self) -> SparseSteps<'_> {
         SparseSteps {
             query: &self.query,
             plan: &self.plan,
-            extracted: self.extracted,
         }
     }
 

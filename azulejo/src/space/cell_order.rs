@@ -248,10 +248,10 @@ impl CellBound {
         Self(vec![BoundPart::Infinity])
     }
 
-    /// Below all cells whose first segment is `number` or more, above all others.
+    /// Below all cells whose first segments are these numbers, above all cells before them.
     #[must_use]
-    pub fn at(number: u64) -> Self {
-        Self(vec![BoundPart::Number(number)])
+    pub fn of_numbers(numbers: &[u64]) -> Self {
+        Self(numbers.iter().copied().map(BoundPart::Number).collect())
     }
 
     /// The parts, by segment; a bound of fewer parts is below all that agree with it so far.
@@ -391,9 +391,7 @@ impl CellOrder {
             });
             curve.number_bucket(T::read(value), domain)
         }
-        let mut bound = CellBound(Vec::with_capacity(self.segments.len()));
-        let mut rest = self.clone();
-        if let Some(curve) = self.curve() {
+        let position = |curve: HilbertCurve| {
             let buckets = self.dimensions.iter().zip(coordinates).map(|(dimension, value)| {
                 if dimension.is_string() {
                     curve.string_bucket(value)
@@ -401,13 +399,13 @@ impl CellOrder {
                     dispatch!(dimension.datatype.physical(), T => bucket::<T>(curve, dimension, value))
                 }
             });
-            bound.0.push(BoundPart::Number(
-                curve.position(&mut buckets.collect::<Vec<_>>()),
-            ));
-            rest.segments.retain(|segment| *segment != Segment::Hilbert);
-        }
-        bound.0.extend(rest.lower_bound(coordinates).0);
-        bound
+            BoundPart::Number(curve.position(&mut buckets.collect::<Vec<_>>()))
+        };
+        let parts = self.segments.iter().map_while(|segment| match segment {
+            Segment::Hilbert => self.curve().map(position),
+            _ => self.part(*segment, coordinates),
+        });
+        CellBound(parts.collect())
     }
 
     /// Corners bound a box's cells as all segments but Hilbert's never decrease along any
@@ -415,27 +413,7 @@ impl CellOrder {
     fn bound(&self, corner: &[&[u8]], unknown: Option<BoundPart>) -> CellBound {
         let mut parts = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
-            let part = match segment {
-                Segment::Hilbert => None,
-                Segment::Tile(d) => self
-                    .dimensions
-                    .get(*d)
-                    .zip(corner.get(*d))
-                    .map(|(dimension, value)| BoundPart::Number(dimension.tile_index(value))),
-                Segment::Coordinate(d) => {
-                    self.dimensions
-                        .get(*d)
-                        .zip(corner.get(*d))
-                        .map(|(dimension, value)| {
-                            if dimension.is_string() {
-                                BoundPart::Text(text_key(value))
-                            } else {
-                                BoundPart::Number(dimension.ordinal(value))
-                            }
-                        })
-                }
-            };
-            match part {
+            match self.part(*segment, corner) {
                 Some(part) => parts.push(part),
                 None => {
                     parts.extend(unknown);
@@ -444,6 +422,25 @@ impl CellOrder {
             }
         }
         CellBound(parts)
+    }
+
+    /// Coordinates in one segment; `None` for Hilbert's.
+    fn part(&self, segment: Segment, coordinates: &[&[u8]]) -> Option<BoundPart> {
+        let along = |d: usize| self.dimensions.get(d).zip(coordinates.get(d));
+        Some(match segment {
+            Segment::Hilbert => return None,
+            Segment::Tile(d) => {
+                let (dimension, value) = along(d)?;
+                BoundPart::Number(dimension.tile_index(value))
+            }
+            Segment::Coordinate(d) => {
+                let (dimension, value) = along(d)?;
+                match dimension.is_string() {
+                    true => BoundPart::Text(text_key(value)),
+                    false => BoundPart::Number(dimension.ordinal(value)),
+                }
+            }
+        })
     }
 }
 

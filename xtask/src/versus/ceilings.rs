@@ -6,7 +6,9 @@
 //! each on all cores into memory that was used before. Then what a read cannot do without, each
 //! step alone in a loop of its own: the stored bytes from the page cache into a buffer that stays
 //! in a cache, the codec there, and cells from such a buffer to their places in the result. With
-//! all cores busy these add up.
+//! all cores busy these add up. [`writes`] does the same for writes.
+
+mod writes;
 
 use crate::{Outcome, root};
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
@@ -80,11 +82,6 @@ impl Codec {
 
     /// What the codec makes of a chunk.
     fn compress(self, chunk: &[u8]) -> Result<Vec<u8>, String> {
-        let shuffled = |chunk: &[u8]| -> Vec<u8> {
-            (0..4)
-                .flat_map(|byte| chunk.iter().skip(byte).step_by(4).copied())
-                .collect()
-        };
         let zstd = |chunk: &[u8]| zstd::bulk::compress(chunk, 3).map_err(|e| e.to_string());
         match self {
             Self::None => Ok(chunk.to_vec()),
@@ -94,6 +91,13 @@ impl Codec {
             Self::ShuffleLz4 => Ok(lz4_flex::block::compress(&shuffled(chunk))),
         }
     }
+}
+
+/// The first bytes of all cells, then the second ones, and so on.
+fn shuffled(chunk: &[u8]) -> Vec<u8> {
+    (0..4)
+        .flat_map(|byte| chunk.iter().skip(byte).step_by(4).copied())
+        .collect()
 }
 
 /// Measures and prints the shares.
@@ -109,7 +113,9 @@ pub fn run() -> Outcome {
         "filters", "of codec", "to memory", "of cache", "of steps"
     );
     for codec in Codec::ALL {
-        let uri = write(&context, &dir, codec, &cells)?;
+        let uri = create(&context, &dir, codec)?;
+        let columns = ColumnSet::of([ColumnBuffers::of_values("v", cells.clone())]);
+        add(&context, &uri, &columns.map_err(|e| e.to_string())?)?;
         let chunks: Vec<Vec<u8>> = tiles
             .iter()
             .flat_map(|tile| tile.chunks(CHUNK))
@@ -156,6 +162,8 @@ pub fn run() -> Outcome {
             share(fetch + in_cache + place, coded)
         );
     }
+    drop(out);
+    writes::run(&context, &dir, &cells, &bytes, &tiles)?;
     std::fs::remove_dir_all(&dir).map_err(|e| e.to_string())
 }
 
@@ -188,7 +196,8 @@ fn tiles(bytes: &[u8]) -> Vec<Vec<u8>> {
     places.map(tile).collect()
 }
 
-fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<PathBuf, String> {
+/// Makes an array without cells.
+fn create(context: &Context, dir: &Path, codec: Codec) -> Result<PathBuf, String> {
     let uri = dir.join(codec.name().replace(", ", "_"));
     if uri.exists() {
         std::fs::remove_dir_all(&uri).map_err(|e| e.to_string())?;
@@ -210,15 +219,17 @@ fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<P
         .array(text)
         .create(schema)
         .map_err(|e| e.to_string())?;
-    let columns = ColumnSet::of([ColumnBuffers::of_values("v", cells.to_vec())])
-        .map_err(|e| e.to_string())?;
+    Ok(uri)
+}
+
+/// Writes the cells of an array.
+fn add(context: &Context, uri: &Path, columns: &ColumnSet) -> Outcome {
     let mut writer = context
-        .array(text)
+        .array(&uri.to_string_lossy())
         .writer(WriteOptions::new())
         .map_err(|e| e.to_string())?;
-    writer.write(&columns).map_err(|e| e.to_string())?;
-    writer.finish().map_err(|e| e.to_string())?;
-    Ok(uri)
+    writer.write(columns).map_err(|e| e.to_string())?;
+    writer.finish().map(drop).map_err(|e| e.to_string())
 }
 
 /// The file with the cells of the only fragment.

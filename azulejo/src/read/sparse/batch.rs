@@ -90,13 +90,24 @@ pub(super) async fn read(
         }
         start = end;
     }
+
+    // 3. Their columns.
+    columns_of(query, slots, &slabs, prefetch_room, output).await
+}
+
+/// The columns of cells in their order; `None` if there are none.
+pub(super) async fn columns_of(
+    query: &SparseQuery,
+    slots: Vec<BatchTile<'_>>,
+    slabs: &[CellSlab],
+    prefetch_room: u64,
+    output: Output<'_, '_>,
+) -> Result<Option<Batch>> {
     if slabs.is_empty() {
         return Ok(None);
     }
-
-    // 3. Their columns.
-    columns::prefetch(query, &slots, &slabs, prefetch_room);
-    let cells = columns::cells_of(&slabs)?;
+    columns::prefetch(query, &slots, slabs, prefetch_room);
+    let cells = columns::cells_of(slabs)?;
     let fits = match &output {
         Output::Caller {
             columns, progress, ..
@@ -117,10 +128,8 @@ pub(super) async fn read(
         }
     };
     let outs = memory.outs(&query.fields, cells)?;
-    let filled = columns::fill(query, slots, &slabs, outs).await?;
-    memory
-        .finish(&query.fields, cells, &slabs, filled)
-        .map(Some)
+    let filled = columns::fill(query, slots, slabs, outs).await?;
+    memory.finish(&query.fields, cells, slabs, filled).map(Some)
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
@@ -131,7 +140,7 @@ pub(super) fn slots_of<'a>(
     let slots = portion
         .tiles
         .iter()
-        .map(|tile| BatchTile::new(query, tile, portion));
+        .map(|tile| BatchTile::of_portion(query, tile, portion));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
         slots.sort_by(|a, b| {

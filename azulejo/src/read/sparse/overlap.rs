@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 /// Tiles that may hold cells of one place in the order.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Overlap {
-    /// Bytes that they take.
+    /// Bytes of their cells, decoded.
     pub bytes: u64,
     /// How many they are.
     tiles: usize,
@@ -23,24 +23,26 @@ impl Overlap {
         let mut now = Self::default();
         let mut ends: BinaryHeap<Reverse<(&CellBound, u64)>> = BinaryHeap::new();
         for tile in tiles {
-            while let Some(Reverse((upper, cost))) = ends.peek()
+            while let Some(Reverse((upper, bytes))) = ends.peek()
                 && *upper < &tile.lower
             {
-                now.bytes -= cost;
+                now.bytes -= bytes;
                 now.tiles -= 1;
                 ends.pop();
             }
-            ends.push(Reverse((&tile.upper, tile.cost)));
-            now.bytes += tile.cost;
+            ends.push(Reverse((&tile.upper, tile.decoded)));
+            now.bytes += tile.decoded;
             now.tiles += 1;
             most = most.max(now);
         }
         most
     }
 
-    /// How many of these tiles take no more than that.
-    pub fn within(self, bytes: u64) -> usize {
-        let tiles = self.tiles as u128 * u128::from(bytes) / u128::from(self.bytes.max(1));
-        usize::try_from(tiles).unwrap_or(usize::MAX)
+    /// Of how many of so many fragments the tiles take no more than that. Neighbours in a fragment
+    /// may overlap too.
+    pub fn within(self, bytes: u64, fragments: usize) -> usize {
+        let all = self.tiles.min(fragments) as u128;
+        let some = all * u128::from(bytes) / u128::from(self.bytes.max(1));
+        usize::try_from(some).unwrap_or(usize::MAX)
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct PlannedTile {
     pub(super) no_results: bool,
     /// Bytes that the tile takes in a batch, as far as is known beforehand.
     pub(super) cost: u64,
+    /// Bytes of its cells alone, decoded: of all fields that are looked at, once.
+    pub(super) decoded: u64,
     /// Below all its cells.
     pub(super) lower: CellBound,
     /// Not below any of its cells.
@@ -117,7 +119,7 @@ impl SparsePlan {
             let fragment = query.fragment(of)?;
             let costs = TileCosts::new(query, of, fragment, !sequence)?;
             for tile in tiles.iter_mut() {
-                tile.cost = costs.of(fragment, tile)?;
+                (tile.cost, tile.decoded) = costs.of(fragment, tile)?;
             }
             if !sequence {
                 let tree = fragment.loaded().rtree()?;
@@ -158,32 +160,28 @@ impl SparsePlan {
         tiles.filter(has_some).collect()
     }
 
-    /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them:
-    /// along a Hilbert curve. The cluster may fall into several. Returns whether anything was
-    /// learned.
+    /// Whether more can be known of where a cluster's tiles lie: along a Hilbert curve their boxes
+    /// do not bound them.
+    pub(super) fn may_be_refined(&self, query: &SparseQuery, cluster: usize) -> bool {
+        let Some(cluster) = self.clusters.get(cluster).filter(|cluster| cluster.keyed) else {
+            return false;
+        };
+        let mut tiles = self.tiles_of(cluster).iter();
+        query.order.segments().first() == Some(&Segment::Hilbert)
+            && query.order == query.stored_order
+            && tiles.any(|tile| tile.lower == CellBound::LOWEST)
+    }
+
+    /// Looks at the first and last cells of a cluster's tiles. The cluster may fall into several.
     ///
     /// For example a tile whose first cell lies at the position 17 of the curve and whose last at
     /// 40: of its box nothing followed for its place in the order, now it lies between the two.
-    pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<bool> {
-        let Some(Cluster {
-            start,
-            end,
-            keyed: true,
-        }) = self.clusters.get(cluster).cloned()
-        else {
-            return Ok(false);
+    pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<()> {
+        let Some(Cluster { start, end, .. }) = self.clusters.get(cluster).cloned() else {
+            return Ok(());
         };
-        if query.order.segments().first() != Some(&Segment::Hilbert)
-            || query.order != query.stored_order
-        {
-            return Ok(false);
-        }
         let dims = query.order.dimensions().len();
-        let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
-        if tiles.iter().all(|tile| tile.lower != CellBound::LOWEST) {
-            return Ok(false);
-        }
-        let mut rest: &mut [PlannedTile] = tiles;
+        let mut rest = self.tiles.get_mut(start..end).unwrap_or_default();
         while !rest.is_empty() {
             let mut cost = 0u64;
             let fitting = rest.iter().take_while(|tile| {
@@ -220,7 +218,7 @@ impl SparsePlan {
             keyed: c.keyed,
         });
         self.clusters.splice(cluster..=cluster, parts);
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -262,6 +260,7 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
             tests,
             no_results,
             cost: 0,
+            decoded: 0,
             lower: CellBound::LOWEST,
             upper: CellBound::highest(),
         });
@@ -394,6 +393,8 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
 struct TileCosts {
     /// Bytes a cell.
     cell: u64,
+    /// Those that hold what is decoded of it.
+    decoded: u64,
     /// Var-length fields, each with how many times its values are in memory.
     var: Vec<(Field, u64)>,
 }
@@ -411,6 +412,7 @@ impl TileCosts {
         let schema = fragment.schema();
         let mut costs = Self {
             cell: 8,
+            decoded: 0,
             var: Vec::new(),
         };
         let dims = schema.domain.dimensions.len();
@@ -431,23 +433,29 @@ impl TileCosts {
                 (*field, 1 + u64::from(column))
             }));
         for (field, times) in fields {
-            match field.layout(schema) {
+            let bytes = match field.layout(schema) {
                 Some((datatype, CellValNum::Fixed(n))) => {
-                    costs.cell += times * u64::from(n).saturating_mul(datatype.size() as u64);
+                    u64::from(n).saturating_mul(datatype.size() as u64)
                 }
                 Some((_, CellValNum::Var)) => {
-                    costs.cell += times * 8;
                     costs.var.push((field, times));
+                    8
                 }
-                None => {}
-            }
-            costs.cell += times * u64::from(field.is_nullable(schema));
+                None => 0,
+            };
+            let bytes = bytes + u64::from(field.is_nullable(schema));
+            costs.cell += times * bytes;
+            costs.decoded += bytes;
         }
-        if fragment.has_timestamps() {
+        // Of every cell timestamps are made where the fragment has none, and so with deletions.
+        let times = fragment.has_timestamps() || query.times;
+        if times && !decoded.contains(&Field::Timestamps) {
             costs.cell += 8;
+            costs.decoded += 8;
         }
-        if fragment.has_delete_metadata() {
+        if fragment.has_delete_metadata() && !decoded.contains(&Field::DeleteTimestamps) {
             costs.cell += 8;
+            costs.decoded += 8;
         }
         if keyed {
             costs.cell += Self::KEY;
@@ -461,12 +469,16 @@ impl TileCosts {
         Ok(costs)
     }
 
-    fn of(&self, fragment: &Fragment, tile: &PlannedTile) -> Result<u64> {
-        let mut cost = self.cell.saturating_mul(tile.cell_num.into());
+    /// [`PlannedTile::cost`] and [`PlannedTile::decoded`].
+    fn of(&self, fragment: &Fragment, tile: &PlannedTile) -> Result<(u64, u64)> {
+        let cells = u64::from(tile.cell_num);
+        let mut cost = self.cell.saturating_mul(cells);
+        let mut decoded = self.decoded.saturating_mul(cells);
         for (field, times) in &self.var {
             let size = fragment.loaded().var_tile_size(*field, tile.tile as u64)?;
             cost = cost.saturating_add(times.saturating_mul(size));
+            decoded = decoded.saturating_add(size);
         }
-        Ok(cost)
+        Ok((cost, decoded))
     }
 }

@@ -3,9 +3,10 @@
 
 use super::plan::{CellBounds, Cluster, PlannedTile, Portion, SparsePlan, cost_of};
 use super::query::SparseQuery;
+use super::reach::next_bound;
 use super::tiles;
-use crate::space::cell_order::{BoundPart, CellBound, DimensionOrder, Segment};
-use crate::space::first_where;
+use super::window;
+use crate::space::cell_order::{CellBound, DimensionOrder};
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -34,8 +35,8 @@ pub(super) struct Position {
 pub(super) enum SparseStep<'a> {
     /// A batch of tiles.
     Batch(BatchStep<'a>),
-    /// Tiles of which too many overlap for the budget: they are looked at some at a time.
-    External {
+    /// Tiles of which too many overlap for the budget: a window on them.
+    Window {
         portion: Portion<'a>,
         /// Behind all of its cells.
         next: Position,
@@ -88,8 +89,6 @@ impl<'a> BatchStep<'a> {
 pub(super) struct SparseSteps<'a> {
     pub query: &'a SparseQuery,
     pub plan: &'a SparsePlan,
-    /// Bytes of cells to extract at a time from tiles of which too many overlap.
-    pub extracted: u64,
 }
 
 impl<'a> SparseSteps<'a> {
@@ -119,7 +118,7 @@ impl<'a> SparseSteps<'a> {
             let sum = cost.saturating_add(more);
             if sum > budget.total || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
-                    return self.split(cluster, next, from);
+                    return self.split(cluster, next, from, enough);
                 }
                 break;
             }
@@ -250,8 +249,15 @@ impl<'a> SparseSteps<'a> {
     }
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
-    /// bounds, and of their cells those below all other tiles.
-    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> SparseStep<'a> {
+    /// bounds, and of their cells those below all other tiles; a window, if most of these tiles
+    /// would be needed again.
+    fn split(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<CellBound>,
+        enough: u64,
+    ) -> SparseStep<'a> {
         let (mut need, mut cells) = (0u64, 0u64);
         let (mut taken, mut to) = (Vec::new(), None);
         for tile in self.plan.remaining(cluster, from.as_ref()) {
@@ -268,10 +274,18 @@ impl<'a> SparseSteps<'a> {
             Some(from) => to > from,
             None => taken.iter().any(|tile| tile.lower < *to),
         });
-        if taken.is_empty() || !progress {
+        let again = taken.iter().filter(|tile| {
+            let to = to.as_ref();
+            to.is_some_and(|to| tile.upper >= *to)
+        });
+        let possible = progress && !taken.is_empty();
+        if !possible || again.count() > taken.len() / 2 {
             let tiles = taken.len() + 1;
-            let external = self.external(cluster, next, from.as_ref());
-            return external.unwrap_or(SparseStep::TooMany { tiles, need });
+            match self.window(cluster, next, from.as_ref(), enough) {
+                Some(window) => return window,
+                None if !possible => return SparseStep::TooMany { tiles, need },
+                None => {}
+            }
         }
         let next = Position {
             cluster: if to.is_some() { next } else { next + 1 },
@@ -282,20 +296,29 @@ impl<'a> SparseSteps<'a> {
 
     /// The next part of a cluster too many of whose tiles overlap; `None` if one of them alone is
     /// too large.
-    fn external(
+    fn window(
         &self,
         cluster: &Cluster,
         next: usize,
         from: Option<&CellBound>,
+        enough: u64,
     ) -> Option<SparseStep<'a>> {
         let tiles = self.plan.tiles_of(cluster);
         let mut remaining = self.plan.remaining(cluster, from);
-        let total = self.query.budget.total;
-        if !cluster.keyed || remaining.iter().any(|tile| tile.cost > total) {
+        if !cluster.keyed {
             return None;
         }
+        let (_, window) = window::room(self.query, &remaining)?;
+        let cells = remaining.iter().map(|tile| u64::from(tile.cell_num));
+        let bytes = remaining.iter().map(|tile| tile.decoded);
+        let cell = bytes.sum::<u64>() / cells.sum::<u64>().max(1);
+        // Little more than is wanted, though all tiles have to be looked at for it; and no more than
+        // makes a difference: twice what overlaps, so that most tiles are decoded once or twice.
+        let overlap = overlap_at(&remaining).saturating_mul(2);
+        let target = enough.saturating_mul(cell.max(1)).min(overlap);
+        let target = target.clamp(window / 16, window / 16 * 15);
         // Where the tiles' bounds do not tell how far to go, the cells do.
-        let to = next_bound(self.query, &remaining, from, self.extracted);
+        let to = reach(&remaining, from, target);
         if let Some(to) = &to {
             remaining.retain(|tile| tile.lower < *to);
         }
@@ -317,52 +340,38 @@ impl<'a> SparseSteps<'a> {
             keyed: true,
             bounds: (from.cloned(), to),
         };
-        Some(SparseStep::External { portion, next })
+        Some(SparseStep::Window { portion, next })
+    }
+}
+
+/// Bytes of the tiles that overlap where the first of tiles ends.
+fn overlap_at(tiles: &[&PlannedTile]) -> u64 {
+    let end = tiles.iter().map(|tile| &tile.upper).min();
+    let begun = tiles
+        .iter()
+        .filter(|tile| end.is_none_or(|end| tile.lower <= *end));
+    begun.map(|tile| tile.decoded).fold(0, u64::saturating_add)
+}
+
+/// As [`next_bound`] of tiles that ascend by their lower bounds: as many of the first of them are
+/// looked at as can matter.
+fn reach(tiles: &[&PlannedTile], from: Option<&CellBound>, target: u64) -> Option<CellBound> {
+    let mut bytes = 0u64;
+    let fits = |tile: &&&PlannedTile| {
+        bytes = bytes.saturating_add(tile.decoded);
+        bytes <= target.saturating_mul(2)
+    };
+    let mut some = tiles.iter().take_while(fits).count().max(1);
+    loop {
+        let bound = next_bound(tiles.get(..some).unwrap_or(tiles), from, target)?;
+        match tiles.get(some) {
+            Some(later) if bound > later.lower => some *= 2,
+            _ => return Some(bound),
+        }
     }
 }
 
 /// Cells that tiles hold.
 fn cells_of(tiles: &[&PlannedTile]) -> u64 {
     tiles.iter().map(|tile| u64::from(tile.cell_num)).sum()
-}
-
-/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
-/// tiles' bounds in the first segment of the order; `None` if these do not say.
-fn next_bound(
-    query: &SparseQuery,
-    tiles: &[&PlannedTile],
-    from: Option<&CellBound>,
-    target: u64,
-) -> Option<CellBound> {
-    if !matches!(
-        query.order.segments().first(),
-        Some(Segment::Tile(_) | Segment::Coordinate(_))
-    ) {
-        return None;
-    }
-    let first = |bound: &CellBound| match bound.parts().first() {
-        Some(BoundPart::Number(n)) => Some(*n),
-        _ => None,
-    };
-    let mut spans = Vec::with_capacity(tiles.len());
-    for tile in tiles {
-        let low = first(&tile.lower)?;
-        spans.push((low, first(&tile.upper)?.max(low), tile.cost as f64));
-    }
-    let least = spans.iter().map(|span| span.0).min()?;
-    let start = from.and_then(first).unwrap_or(least).max(least);
-    let most = spans.iter().map(|span| span.1).max()?;
-    let below = |x: u64| -> f64 {
-        spans
-            .iter()
-            .map(|&(low, high, cost)| {
-                let part = |x: u64| x.clamp(low, high.saturating_add(1)).saturating_sub(low) as f64;
-                cost * (part(x) - part(start)) / ((high - low) as f64 + 1.0)
-            })
-            .sum()
-    };
-    let (low, high) = (start.checked_add(1)?, most.checked_add(1)?);
-    // The last place below which there is no more than that, or else the first of all.
-    let last = || first_where(low..high, |x| below(x + 1) > target as f64);
-    (low <= high).then(|| CellBound::at(last()))
 }

@@ -36,7 +36,8 @@ pub(super) struct BatchTile<'a> {
 }
 
 impl<'a> BatchTile<'a> {
-    pub(super) fn new(
+    /// A tile of a portion.
+    pub(super) fn of_portion(
         query: &'a SparseQuery,
         tile: &'a PlannedTile,
         portion: &Portion<'a>,
@@ -44,6 +45,16 @@ impl<'a> BatchTile<'a> {
         let (from, to) = &portion.bounds;
         let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
             || to.as_ref().is_some_and(|to| tile.upper >= *to);
+        Self::new(query, tile, portion.keyed, shared)
+    }
+
+    /// A tile of which nothing is loaded; `shared` as in [`Self::shared`].
+    pub(super) fn new(
+        query: &'a SparseQuery,
+        tile: &'a PlannedTile,
+        keyed: bool,
+        shared: bool,
+    ) -> Result<Self> {
         let of = query
             .fragments
             .get(tile.part)
@@ -54,7 +65,7 @@ impl<'a> BatchTile<'a> {
             of,
             fragment,
             tree: fragment.loaded().rtree()?,
-            keyed: portion.keyed,
+            keyed,
             shared,
             loaded: BTreeMap::new(),
             selected: RowSelection::All(tile.cell_num),
@@ -258,19 +269,16 @@ impl<'a> BatchTile<'a> {
 }
 
 impl BatchTile<'_> {
-    /// Drops everything of the tile but the selected cells, which are at `places` among those left,
-    /// and what is not needed of them; returns the bytes that remain.
-    pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) -> u64 {
+    /// Drops everything of the tile but the selected cells, which are at `places` among those left
+    /// and get the order of these, and what is not needed of them.
+    pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) {
         let needed = self.decoded_fields(query);
         let wanted =
             |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
         self.loaded
             .retain(|field, _| wanted(field) && !places.is_empty());
-        let mut bytes = 8 * places.len() as u64;
         for tile in self.loaded.values_mut() {
-            let small = cut(tile, &places);
-            bytes += small.memory() as u64;
-            *tile = Arc::new(small);
+            *tile = Arc::new(cut(tile, &places));
         }
         if let Some(results) = &mut self.results {
             *results = places
@@ -291,6 +299,5 @@ impl BatchTile<'_> {
                 .filter_map(|at| left.get(*at as usize).copied())
                 .collect(),
         });
-        bytes
     }
 }

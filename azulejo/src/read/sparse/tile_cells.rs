@@ -15,10 +15,18 @@ pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> 
     runs
 }
 
-/// Cells as runs of one each, those that touch joined.
+/// Cells in any order as ascending runs of one each, those that touch joined.
 pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
-    let cells = cells.iter().map(|&cell| u64::from(cell));
-    runs(cells.map(|cell| cell..cell + 1))
+    let joined = |cells: &[u32]| {
+        let cells = cells.iter().map(|&cell| u64::from(cell));
+        runs(cells.map(|cell| cell..cell + 1))
+    };
+    if cells.is_sorted() {
+        return joined(cells);
+    }
+    let mut ascending = cells.to_vec();
+    ascending.sort_unstable();
+    joined(&ascending)
 }
 
 /// The cells of a tile at `places` as a tile.
