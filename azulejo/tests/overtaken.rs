@@ -122,6 +122,39 @@ fn a_read_that_is_overtaken_reads_what_there_is_then() {
     }
 }
 
+/// Once cells were given out, what is gone behind them is an error that names it: no cell comes twice.
+#[test]
+fn a_read_that_is_overtaken_in_its_midst_gives_no_cell_twice() {
+    const MANY: i64 = 10_000;
+    let config = Config::new().threads(1).decoded_cache(0);
+    let context = Context::new(config, None).unwrap();
+    let schema = ArraySchema::sparse().capacity(100);
+    let schema = schema.dimension("x", 0i64..=4 * MANY, 100);
+    let schema = schema.attribute("a", Datatype::Int64).build().unwrap();
+    context.array(URI).create(schema).unwrap();
+    for part in 0..3 {
+        let x: Vec<i64> = (part * MANY..(part + 1) * MANY).collect();
+        let columns = ["a", "x"].map(|name| ColumnBuffers::of_values(name, x.clone()));
+        let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    let array = context.array(URI).open().unwrap();
+    let mut reader = array.read(options().memory_budget(1 << 20)).unwrap();
+    let mut seen = values(&reader.next().unwrap().unwrap());
+    overtake(&context, false);
+    let error = loop {
+        match reader.next() {
+            Some(Ok(cells)) => seen.extend(values(&cells)),
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    assert!(matches!(error, Some(Error::NotFound { .. })), "{error:?}");
+    assert!(seen.iter().copied().eq(0..seen.len() as i64));
+    assert!(reader.next().is_none(), "an error ends it");
+}
+
 #[test]
 fn a_read_that_was_cancelled_does_not_begin_anew() {
     let context = array(false);
