@@ -36,7 +36,7 @@ fn array(cell_order: Layout, duplicates: bool, uri: &str) -> Context {
         .unwrap();
     context.array(uri).create(schema).unwrap();
     for fragment in 0..FRAGMENTS {
-        let of_first = |i: u64| fragment > 0 && i % 10 == 0;
+        let of_first = |i: u64| fragment > 0 && i.is_multiple_of(10);
         let cells = (0..CELLS).map(|i| if of_first(i) { i } else { fragment * CELLS + i });
         let cells: Vec<u64> = cells.collect();
         let along =
