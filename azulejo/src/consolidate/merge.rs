@@ -16,6 +16,9 @@ use crate::write::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{FormatVersion, NdRectangle, Range};
 
+/// What the read of a round has at most beyond half of the memory.
+const MORE_FOR_READING: u64 = 2 << 20;
+
 /// What the read and the write of a round have in common.
 pub(super) struct Round<'a> {
     pub context: &'a Context,
@@ -68,8 +71,10 @@ impl Round<'_> {
     }
 
     /// Memory of the read; the rest is for the batch in work and the tiles on their way to storage.
+    /// Of a little it has more than half, as it decodes tiles the more often the less it has.
     fn read_budget(&self) -> u64 {
-        (self.options.memory_budget / 8 * 5).max(1)
+        let budget = self.options.memory_budget;
+        (budget / 2 + (budget / 8).min(MORE_FOR_READING)).max(1)
     }
 
     fn push_limit(&self) -> usize {

@@ -29,7 +29,7 @@ use query::{FragmentQuery, SparseQuery};
 pub(super) use range_sequence::RangeSequence;
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
-use window::{Opened, Window};
+use window::{CellWindow, OpenedWindow};
 
 /// Where each tile is decoded more often than this, some fragments are better merged first.
 const DECODED_AT_MOST: u64 = 8;
@@ -41,7 +41,7 @@ pub(super) struct SparseReader {
     plan: SparsePlan,
     position: Position,
     /// Cells in front of the position, of which batches are made first.
-    window: Option<Window>,
+    window: Option<CellWindow>,
     looked_at: LookedAt,
 }
 
@@ -117,7 +117,7 @@ impl SparseReader {
                 }
                 SparseStep::Window { portion, next } => {
                     match window::open(&self.query, &portion).await? {
-                        Opened::Window(window, lowered) => {
+                        OpenedWindow::Cells(window, lowered) => {
                             let lowered = lowered.map(|from| Position {
                                 cluster,
                                 from: Some(from),
@@ -126,7 +126,7 @@ impl SparseReader {
                             self.looked_at.add(window.cells());
                             self.window = Some(window);
                         }
-                        Opened::TooMany(need) => {
+                        OpenedWindow::TooMany(need) => {
                             return Err(self.too_large("cells of one place".to_owned(), need));
                         }
                     }

@@ -55,12 +55,12 @@ fn numbers(bound: &CellBound) -> Vec<u64> {
 
 /// Tiles between places that are lists of numbers.
 struct Reach {
-    spans: Vec<Span>,
+    spans: Vec<TileSpan>,
     /// The least and greatest number that tiles have at each place of their bounds.
     ranges: Vec<(u64, u64)>,
 }
 
-struct Span {
+struct TileSpan {
     low: Vec<u64>,
     /// The first number in which the two bounds differ.
     split: usize,
@@ -98,7 +98,7 @@ impl Reach {
             let from = reach.value(&low, split, 0.0);
             // Behind all that begins with it.
             let to = reach.value(high.get(..depth)?, split, 1.0).max(from);
-            reach.spans.push(Span {
+            reach.spans.push(TileSpan {
                 low,
                 split,
                 from,

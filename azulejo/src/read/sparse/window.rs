@@ -28,19 +28,19 @@ use std::sync::Arc;
 const SAMPLES: u64 = 32;
 
 /// What was read of a portion.
-pub(super) enum Opened {
+pub(super) enum OpenedWindow {
     /// Its cells. Where they were too many, the upper bound was lowered: to where the next window
     /// begins.
-    Window(Window, Option<CellBound>),
+    Cells(CellWindow, Option<CellBound>),
     /// Even the cells of one place are too many: bytes that they take.
     TooMany(u64),
 }
 
 /// The cells that come next.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct CellWindow {
     /// In the order of cells of equal coordinates.
-    pieces: Vec<Piece>,
+    pieces: Vec<WindowPiece>,
     /// Where batches end, that of the next one last; the last batch takes all that is left.
     ends: Vec<CellBound>,
     done: bool,
@@ -48,7 +48,7 @@ pub(super) struct Window {
 
 /// The cells of a tile that lie in a window, in order.
 #[derive(Debug)]
-struct Piece {
+struct WindowPiece {
     tile: PlannedTile,
     loaded: BTreeMap<Field, Arc<Tile>>,
     /// As [`BatchTile::results`].
@@ -82,7 +82,7 @@ fn under_way_cost(query: &SparseQuery, tile: &PlannedTile) -> u64 {
 }
 
 /// Reads the cells within a portion's bounds, as many as a window has room for.
-pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<Opened> {
+pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<OpenedWindow> {
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
     let mut lowered = None;
@@ -90,7 +90,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
     // A tile is decoded for every window; none of it is worth a place in the cache.
     slots.iter_mut().for_each(|slot| slot.shared = false);
     let Some((under_way, most)) = room(query, &portion.tiles) else {
-        return Ok(Opened::TooMany(query.budget.total));
+        return Ok(OpenedWindow::TooMany(query.budget.total));
     };
 
     // 1. Of some tiles after others the cells that come next, in order.
@@ -106,7 +106,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
             let share = most as f64 / held as f64 * 0.9;
             let members = slots.get_mut(..looked_at).unwrap_or_default();
             let Some(bound) = bound_at(query, members, share.max(0.5))? else {
-                return Ok(Opened::TooMany(held));
+                return Ok(OpenedWindow::TooMany(held));
             };
             cut_off(query, members, &bound)?;
             held = held_by(members);
@@ -129,7 +129,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
         // Values may be longer than those of a tile are on the whole.
         while held_by(&slots) > most {
             let Some(bound) = bound_at(query, &slots, 0.75)? else {
-                return Ok(Opened::TooMany(held_by(&slots)));
+                return Ok(OpenedWindow::TooMany(held_by(&slots)));
             };
             cut_off(query, &mut slots, &bound)?;
             slots.retain(|slot| slot.selected.len() > 0);
@@ -137,22 +137,22 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
         }
     }
     let ends = ends(query, &slots)?;
-    let pieces = slots.into_iter().map(|slot| Piece {
+    let pieces = slots.into_iter().map(|slot| WindowPiece {
         cells: u32::try_from(slot.selected.len()).unwrap_or(u32::MAX),
         tile: slot.tile.clone(),
         loaded: slot.loaded,
         results: slot.results,
         taken: 0,
     });
-    let window = Window {
+    let window = CellWindow {
         pieces: pieces.collect(),
         ends,
         done: false,
     };
-    Ok(Opened::Window(window, lowered))
+    Ok(OpenedWindow::Cells(window, lowered))
 }
 
-impl Window {
+impl CellWindow {
     /// How many cells it holds.
     pub fn cells(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.cells)).sum()
@@ -185,7 +185,7 @@ impl Window {
     }
 }
 
-impl Piece {
+impl WindowPiece {
     /// The next cells, those below a bound if there is one; `None` if there are none.
     fn take<'a>(
         &'a mut self,
