@@ -6,6 +6,7 @@
 
 mod axis_selection;
 mod bisect;
+pub(crate) mod cell_bound;
 pub(crate) mod cell_order;
 mod cell_slab;
 pub(crate) mod copy;

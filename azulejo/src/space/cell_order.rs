@@ -5,6 +5,7 @@
 //! general may coincide within a box (all cells in one space tile, one dimension);
 //! [`CellOrder::within`] drops what cannot decide there, so that equal lists mean equal orders.
 
+use super::cell_bound::{BoundPart, CellBound};
 use super::hilbert::HilbertCurve;
 use super::ordinal::Ordinal;
 use azulejo_format::datatype::{Datatype, Physical};
@@ -223,44 +224,6 @@ pub struct CellOrder {
     segments: Vec<Segment>,
 }
 
-/// A bound on the cells of a box, comparable with other bounds of the same order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct CellBound(Vec<BoundPart>);
-
-/// The bound in one segment. The variants' order matters: nothing is above [`BoundPart::Infinity`].
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BoundPart {
-    /// A tile index, or the ordinal of a coordinate.
-    Number(u64),
-    /// A string, each byte with its sign bit flipped.
-    Text(Vec<u8>),
-    /// Above everything.
-    Infinity,
-}
-
-impl CellBound {
-    /// Below every cell.
-    pub const LOWEST: Self = Self(Vec::new());
-
-    /// Above every cell.
-    #[must_use]
-    pub fn highest() -> Self {
-        Self(vec![BoundPart::Infinity])
-    }
-
-    /// Below all cells whose first segments are these numbers, above all cells before them.
-    #[must_use]
-    pub fn of_numbers(numbers: &[u64]) -> Self {
-        Self(numbers.iter().copied().map(BoundPart::Number).collect())
-    }
-
-    /// The parts, by segment; a bound of fewer parts is below all that agree with it so far.
-    #[must_use]
-    pub fn parts(&self) -> &[BoundPart] {
-        &self.0
-    }
-}
-
 /// The bytes of a string such that comparing them unsigned compares the string as signed `char`s.
 #[must_use]
 pub fn text_key(text: &[u8]) -> Vec<u8> {
@@ -405,7 +368,7 @@ impl CellOrder {
             Segment::Hilbert => self.curve().map(position),
             _ => self.part(*segment, coordinates),
         });
-        CellBound(parts.collect())
+        parts.collect()
     }
 
     /// Corners bound a box's cells as all segments but Hilbert's never decrease along any
@@ -421,7 +384,7 @@ impl CellOrder {
                 }
             }
         }
-        CellBound(parts)
+        parts.into_iter().collect()
     }
 
     /// Coordinates in one segment; `None` for Hilbert's.
@@ -575,11 +538,6 @@ mod tests {
         let corner = [&5i32.to_le_bytes()[..]];
         assert_eq!(hilbert.lower_bound(&corner), CellBound::LOWEST);
         assert_eq!(hilbert.upper_bound(&corner), CellBound::highest());
-        let number = CellBound(vec![
-            BoundPart::Number(u64::MAX),
-            BoundPart::Text(b"z".to_vec()),
-        ]);
-        assert!(CellBound::LOWEST < number && number < CellBound::highest());
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub(crate) use word::{CellBits, Word};
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::cell_order::{CellBound, CellOrder, DimensionOrder, Segment, TileSplit};
+use crate::space::cell_bound::CellBound;
+use crate::space::cell_order::{CellOrder, DimensionOrder, Segment, TileSplit};
 use crate::space::hilbert::HilbertCurve;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::dispatch;

@@ -7,7 +7,8 @@
 use super::sort::{CellSequence, DuplicateRule, KeyedCells, RUN, RUN_BITS};
 use crate::column::FieldView;
 use crate::error::Result;
-use crate::space::cell_order::{CellBound, CellOrder};
+use crate::space::cell_bound::CellBound;
+use crate::space::cell_order::CellOrder;
 use crate::space::keys::RowSelection;
 use azulejo_format::ArraySchema;
 

@@ -3,7 +3,8 @@
 use super::validate::describe_cell;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::cell_order::{CellBound, CellOrder};
+use crate::space::cell_bound::CellBound;
+use crate::space::cell_order::CellOrder;
 use crate::space::keys::{self, CellBits, KeyTile, Keys, RowSelection, Word};
 use azulejo_format::ArraySchema;
 use rayon::prelude::*;

@@ -14,7 +14,7 @@ use crate::read::output::{Batch, Output, OutputMemory};
 use crate::read::parallel::each;
 use crate::read::stored_tile::StoredTile;
 use crate::space::CellSlab;
-use crate::space::cell_order::CellBound;
+use crate::space::cell_bound::CellBound;
 use crate::space::keys::{self, KeySet, KeyTile, RowSelection};
 use azulejo_format::fragment::Field;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! How much memory it takes to hold a tile of each fragment.
 
 use super::plan::PlannedTile;
-use crate::space::cell_order::CellBound;
+use crate::space::cell_bound::CellBound;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

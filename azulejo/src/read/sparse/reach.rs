@@ -5,7 +5,7 @@
 //! already, then it is one of its columns, or the first coordinates in one.
 
 use super::plan::PlannedTile;
-use crate::space::cell_order::{BoundPart, CellBound};
+use crate::space::cell_bound::{BoundPart, CellBound};
 use crate::space::first_where;
 
 /// A bound above `from` such that the cells from there up to it take about `target` bytes; `None` if
@@ -46,8 +46,8 @@ pub(super) fn next_bound(
 
 /// The leading numbers of a bound.
 fn numbers(bound: &CellBound) -> Vec<u64> {
-    let parts = bound.parts().iter().map_while(|part| match part {
-        BoundPart::Number(n) => Some(*n),
+    let parts = bound.parts().map_while(|part| match part {
+        BoundPart::Number(n) => Some(n),
         BoundPart::Text(_) | BoundPart::Infinity => None,
     });
     parts.collect()

@@ -6,7 +6,8 @@ use super::query::SparseQuery;
 use super::reach::next_bound;
 use super::tiles;
 use super::window;
-use crate::space::cell_order::{CellBound, DimensionOrder};
+use crate::space::cell_bound::CellBound;
+use crate::space::cell_order::DimensionOrder;
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;

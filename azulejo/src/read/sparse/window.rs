@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::read::gather::Used;
 use crate::read::output::{Batch, Output};
 use crate::read::{Cells, Tile};
-use crate::space::cell_order::CellBound;
+use crate::space::cell_bound::CellBound;
 use crate::space::keys::{CellBits, KeySet, Keys, RowSelection, Word};
 use azulejo_format::fragment::Field;
 use std::collections::BTreeMap;

@@ -3,7 +3,8 @@
 use super::columns::{KeyColumn, KeyInput, KeySource};
 use super::row_selection::KeyTile;
 use super::word::Word;
-use crate::space::cell_order::{BoundPart, CellBound, text_key};
+use crate::space::cell_bound::{BoundPart, CellBound};
+use crate::space::cell_order::text_key;
 
 /// The least combination of the columns' numbers that is not below a bound: as the leading bits of
 /// keys, and the numbers of the columns that these do not hold as a whole.
@@ -57,10 +58,10 @@ fn least_not_below(
     columns: &[KeyColumn],
     bound: &CellBound,
 ) -> Option<Vec<u64>> {
-    let mut parts = bound.parts().iter();
+    let mut parts = bound.parts();
     let mut numbers = Vec::with_capacity(columns.len());
     for column in columns {
-        match place(tiles, column, parts.next()) {
+        match place(tiles, column, parts.next().as_ref()) {
             ValuePlace::At(number) if number <= most(column) => numbers.push(number),
             // The columns behind may be anything.
             ValuePlace::Before(number) if number <= most(column) => {
