@@ -19,7 +19,7 @@ pub(crate) mod tile_grid;
 
 pub(crate) use axis_selection::{AxisSelection, Span};
 pub use azulejo_format::schema::Layout;
-pub(crate) use bisect::first_where;
+pub(crate) use bisect::{first_where, try_first_where};
 pub(crate) use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
 pub(crate) use tile_grid::{FragmentGrid, TileGrid};

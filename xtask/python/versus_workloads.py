@@ -7,7 +7,6 @@ usage: versus_workloads.py FOLDER OURS.so [--seed N] [--count N] [--rounds N] [-
 """
 
 import argparse
-import glob
 import json
 import math
 import os
@@ -18,6 +17,7 @@ import sys
 import time
 
 import numpy as np
+from ratios import geometric_mean
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 NUMBERS = [*INTEGERS, "float32", "float64"]
@@ -460,15 +460,9 @@ class Side:
 
 def swapped(folder, library):
     """TileDB-Py with `library` in the place of the one that it bundles."""
-    import tiledb
-
-    site = pathlib.Path(tiledb.__file__).parents[1]
     shutil.rmtree(folder, ignore_errors=True)
-    for found in [*site.glob("tiledb*")]:
-        shutil.copytree(found, folder / found.name)
-    (bundled,) = folder.glob("tiledb.libs/libtiledb*.so*")
-    bundled.unlink()
-    shutil.copy(library, bundled)
+    script = pathlib.Path(__file__).with_name("swapped_package.py")
+    subprocess.run([sys.executable, script, library, folder], check=True)
     return folder
 
 
@@ -540,18 +534,14 @@ def main():
         print("  " + ", ".join(line), flush=True)
         for side in (ours, theirs):
             side.ask(do="end")
-    mean = lambda ratios: math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))  # noqa: E731
     print(f"\nseed {given.seed}, the best of {given.rounds}, {clock}\n\n| | of | geometric mean | least | below 1.5 | more memory than theirs |\n|---|---|---|---|---|---|")
     for what in dict.fromkeys(row[0] for row in rows):
         some = [row for row in rows if row[0] == what]
         ratios = [row[2] for row in some]
         more = sum(row[4] > row[6] * 1.05 + 2 for row in some)
-        print(f"| {what} | {len(some)} | {mean(ratios):.2f} | {min(ratios):.2f} | {sum(r < 1.5 for r in ratios)} | {more} |")
+        print(f"| {what} | {len(some)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {sum(r < 1.5 for r in ratios)} | {more} |")
     ratios = [row[2] for row in rows]
-    by_workload = {}
-    for row in rows:
-        by_workload.setdefault(row[1], []).append(row[2])
-    print(f"| all | {len(rows)} | {mean(ratios):.2f} | {min(ratios):.2f} | {sum(r < 1.5 for r in ratios)} | |")
+    print(f"| all | {len(rows)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {sum(r < 1.5 for r in ratios)} | |")
     print("\nleast:")
     for what, number, ratio, mine, held, other, theirs_held in sorted(rows, key=lambda row: row[2])[:25]:
         print(f"  {ratio:5.2f} {what} of {number}: {mine * 1e3:.1f} and {other * 1e3:.1f} ms, {held:.0f} and {theirs_held:.0f} MB")

@@ -70,7 +70,7 @@ pub fn run(options: &[&str]) -> Outcome {
 /// TileDB's Python package with our library in the place of its own.
 fn package_with(library: &Path, folder: &Path) -> Result<PathBuf, String> {
     let python = reference::python()?;
-    let script = root().join("xtask/python/endure_package.py");
+    let script = root().join("xtask/python/swapped_package.py");
     reference::run(Command::new(python).arg(script).arg(library).arg(folder))?;
     Ok(folder.to_owned())
 }

@@ -53,12 +53,16 @@ pub fn run(root: &Path, beside: &Neighbours, rest: &[&str]) -> Outcome {
     wheel::pip(&python, beside.packages)?;
     let built = built.display().to_string();
     wheel::pip(&python, &["--force-reinstall", "--no-deps", &built])?;
-    reference::run(
-        Command::new(&python)
-            .arg(root.join(format!("xtask/python/versus_{name}.py")))
-            .arg(root.join(format!("target/versus-{name}-arrays")))
-            .args(rest),
-    )
+    reference::run(comparison(root, &python, name).args(rest))
+}
+
+/// The script that compares, which has a folder for its arrays.
+fn comparison(root: &Path, python: &Path, name: &str) -> Command {
+    let mut command = Command::new(python);
+    command
+        .arg(root.join(format!("xtask/python/versus_{name}.py")))
+        .arg(root.join(format!("target/versus-{name}-arrays")));
+    command
 }
 
 /// Random workloads through TileDB-Py, on its own library and on ours; what follows goes to the
@@ -67,13 +71,8 @@ pub fn workloads(root: &Path, rest: &[&str]) -> Outcome {
     let library = capi::build(root, false)?;
     let python = wheel::environment(&root.join("target/versus-python"))?;
     wheel::pip(&python, PYTHON.packages)?;
-    reference::run(
-        Command::new(&python)
-            .arg(root.join("xtask/python/versus_workloads.py"))
-            .arg(root.join("target/versus-workloads"))
-            .arg(library)
-            .args(rest),
-    )
+    let mut command = comparison(root, &python, "workloads");
+    reference::run(command.arg(library).args(rest))
 }
 
 /// What is beside us in Python for Zarr.

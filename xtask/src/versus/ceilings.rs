@@ -378,6 +378,16 @@ fn fetch(file: &File, pieces: usize) -> Outcome {
     })
 }
 
+/// What filters are told of the cells.
+fn filtered() -> FilterContext<'static> {
+    FilterContext {
+        version: FormatVersion::CURRENT,
+        datatype: Datatype::Float32,
+        cell_val_num: CellValNum::ONE,
+        key: None,
+    }
+}
+
 /// Puts cells to the places of all tiles in `out`, from a chunk that stays in a cache and is
 /// decompressed.
 fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
@@ -390,12 +400,7 @@ fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
         filters,
         ..Pipeline::default()
     };
-    let ctx = FilterContext {
-        version: FormatVersion::CURRENT,
-        datatype: Datatype::Float32,
-        cell_val_num: CellValNum::ONE,
-        key: None,
-    };
+    let ctx = filtered();
     let mut stored = Vec::new();
     let chunk = cells.get(..CHUNK).unwrap_or(cells);
     pipeline

@@ -19,6 +19,7 @@ use crate::read::output::{Batch, Output};
 use crate::read::{Cells, Tile};
 use crate::space::cell_bound::CellBound;
 use crate::space::keys::{CellBits, KeySet, Keys, RowSelection, Word};
+use crate::space::try_first_where;
 use azulejo_format::fragment::Field;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -335,16 +336,21 @@ fn first_from(
     start: u32,
     bound: &CellBound,
 ) -> Result<u32> {
-    let mut low = start;
-    let mut high = u32::try_from(slot.selected.len()).unwrap_or(u32::MAX);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match cell_at(query, slot, middle)? < *bound {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    Ok(low)
+    first_that(query, slot, start, |cell| cell >= bound)
+}
+
+/// As [`first_from`], the first from which on something is true of all cells.
+fn first_that(
+    query: &SparseQuery,
+    slot: &BatchTile<'_>,
+    start: u32,
+    holds: impl Fn(&CellBound) -> bool,
+) -> Result<u32> {
+    let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let first = try_first_where(u64::from(start)..slot.selected.len() as u64, |at| {
+        Ok::<_, Error>(holds(&cell_at(query, slot, narrow(at))?))
+    })?;
+    Ok(narrow(first))
 }
 
 /// The bounds at `num` cells of slots at even distances, ascending.
@@ -396,16 +402,9 @@ fn bound_at(query: &SparseQuery, slots: &[BatchTile<'_>], share: f64) -> Result<
     let mut bound: Option<CellBound> = None;
     for slot in slots {
         let len = u32::try_from(slot.selected.len()).unwrap_or(u32::MAX);
-        let (mut low, mut high) = (0, len);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match cell_at(query, slot, middle)? <= least {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        if low < len {
-            let cell = cell_at(query, slot, low)?;
+        let first = first_that(query, slot, 0, |cell| *cell > least)?;
+        if first < len {
+            let cell = cell_at(query, slot, first)?;
             if bound.as_ref().is_none_or(|bound| cell < *bound) {
                 bound = Some(cell);
             }

@@ -7,12 +7,13 @@
 //! clock's. Both the clock and the processor's time are shown: the latter says something on a busy
 //! machine too.
 
-use super::{CHUNK, Codec, SIDE, TILE, add, create, data_file, on_all_cores, shuffled, timed};
+use super::{
+    CHUNK, Codec, SIDE, TILE, add, create, data_file, filtered, on_all_cores, shuffled, timed,
+};
 use crate::Outcome;
 use azulejo::Context;
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
-use azulejo::format::{CellValNum, Datatype, FormatVersion};
+use azulejo::format::filter::{Filter, Pipeline, Scratch};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -147,12 +148,7 @@ fn take(codec: Codec, bytes: &[u8]) -> Outcome {
         filters: vec![Filter::Byteshuffle],
         ..Pipeline::default()
     };
-    let ctx = FilterContext {
-        version: FormatVersion::CURRENT,
-        datatype: Datatype::Float32,
-        cell_val_num: CellValNum::ONE,
-        key: None,
-    };
+    let ctx = filtered();
     let (row, part) = (SIDE * 4, TILE * 4);
     let state = || {
         Ok((

@@ -1,4 +1,4 @@
-"""TileDB-Py with another library in the place of the one that it brings: `endure_package.py LIBRARY FOLDER`."""
+"""TileDB-Py with another library in the place of the one that it brings: `swapped_package.py LIBRARY FOLDER`."""
 
 import glob
 import os
