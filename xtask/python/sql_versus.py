@@ -13,7 +13,6 @@ usage: sql_versus.py PROGRAM FOLDER [--rows N] [--rounds N] [--only TEXT] [--opt
 """
 
 import argparse
-import json
 import math
 import os
 import pathlib
@@ -25,6 +24,7 @@ import time
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.json
 import pyarrow.parquet as pq
 
 SIDE, TILES = 1 << 20, 32
@@ -182,8 +182,7 @@ class Side:
             took, read = time.perf_counter() - began, bytes_read() - read
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime + self.spent_elsewhere() - elsewhere
-        rows = [json.loads(line) for line in answer.read_text().splitlines()]
-        return max(0.0, spent - self.nothing[0]), max(0, read - self.nothing[1]), took, rows
+        return max(0.0, spent - self.nothing[0]), max(0, read - self.nothing[1]), took, answered(answer)
 
 
 class Workers(Side):
@@ -218,19 +217,24 @@ def bytes_read():
     return int(file.read_text().split()[1]) if file.exists() else 0
 
 
+def answered(file):
+    """The rows of an answer, in one order whichever they came in: reals, whose sums depend on the order of their parts, tell rows apart last."""
+    if not file.stat().st_size:
+        return pa.table({})
+    rows = pa.json.read_json(file)
+    names = sorted(rows.column_names, key=lambda name: (pa.types.is_floating(rows[name].type), name))
+    return rows.select(names).sort_by([(name, "ascending") for name in names])
+
+
 def same(some, others):
-    """Whether the rows are the same in any order; reals, whose sums depend on the order of their parts, nearly so."""
+    """Whether rows in one order are the same, reals nearly so."""
 
-    def known(rows):
-        """Reals last, which do not tell rows apart unless nothing else does."""
-        split = lambda row, real: [row[name] for name in sorted(row) if isinstance(row[name], float) == real]  # noqa: E731
-        return sorted((json.dumps(split(row, False)), split(row, True)) for row in rows)
+    def are(mine, other):
+        if not pa.types.is_floating(mine.type) or mine.null_count != other.null_count:
+            return mine.equals(other)
+        return np.allclose(mine.drop_null().to_numpy(), other.drop_null().to_numpy(), rtol=1e-9, atol=1e-12, equal_nan=True)
 
-    return len(some) == len(others) and all(
-        mine[0] == other[0] and len(mine[1]) == len(other[1])
-        and all(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) for a, b in zip(mine[1], other[1]))
-        for mine, other in zip(known(some), known(others))
-    )
+    return some.schema == others.schema and some.num_rows == others.num_rows and all(map(are, some.columns, others.columns))
 
 
 def ask(question, sql, ours, theirs, rounds):
@@ -247,10 +251,10 @@ def ask(question, sql, ours, theirs, rounds):
     for side in theirs:
         other = best[side.name]
         if not same(mine[3], other[3]):
-            raise SystemExit(f"{question}: {sql}\n  {mine[3][:3]}\n  {other[3][:3]}")
+            raise SystemExit(f"{question}: {sql}\n  {mine[3][:3].to_pylist()}\n  {other[3][:3].to_pylist()}")
         ratio = lambda i: f"{mine[i] / other[i]:6.2f}" if other[i] else "     -"  # noqa: E731, B023
         print(
-            f"{question:<34} {side.name:<9} {len(mine[3]):>8} rows  cpu {mine[0]:7.3f} / {other[0]:7.3f} s = {ratio(0)}"
+            f"{question:<34} {side.name:<9} {mine[3].num_rows:>8} rows  cpu {mine[0]:7.3f} / {other[0]:7.3f} s = {ratio(0)}"
             f"   read {mine[1] / 1e6:8.2f} / {other[1] / 1e6:8.2f} MB = {ratio(1)}   wall {mine[2]:6.3f} / {other[2]:6.3f} s",
             flush=True,
         )
