@@ -33,6 +33,7 @@ mod plan;
 mod replace;
 mod tiler;
 mod vacuum;
+mod versions;
 
 pub use choose::Choice;
 pub use fragments::Merged;

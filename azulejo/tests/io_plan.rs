@@ -1,12 +1,14 @@
 //! What reads ask of storage: so many ranges and bytes and no more.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use azulejo::check::{CheckOptions, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate::FragmentOptions;
 use azulejo::format::condition::{Comparison, Condition};
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::{Datatype, Range};
 use azulejo::read::ReadOptions;
-use azulejo::space::DimSelection;
+use azulejo::space::{DimSelection, Layout};
 use azulejo::storage::{LocalStorage, MemoryStorage, RequestLog, RequestLogStorage};
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Subarray};
@@ -220,4 +222,69 @@ fn what_boxes_need_in_part_is_kept_for_the_next() {
     // Nor is more than a sixteenth of what the query may hold: here less than a tile.
     let [_, _, (ranges, _)] = logged.requests(&box_.memory_budget(120_000));
     assert_eq!(ranges, 3);
+}
+
+/// The even cells of a row and then the odd ones, merged; `again` are written a third time.
+fn merged(again: &[i64]) -> Logged {
+    let logged = Logged::new();
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=9_999, 10_000)
+        .attribute("a", Datatype::Int64)
+        .capacity(1_000)
+        .build()
+        .unwrap();
+    let array = logged.context.array(&logged.uri);
+    array.create(schema).unwrap();
+    for part in 0..2 {
+        let cells: Vec<i64> = (0..5_000).map(|cell| cell * 2 + part).collect();
+        logged.write([
+            ColumnBuffers::of_values("x", cells.clone()),
+            ColumnBuffers::of_values("a", cells),
+        ]);
+    }
+    if !again.is_empty() {
+        logged.write([
+            ColumnBuffers::of_values("x", again.to_vec()),
+            ColumnBuffers::of_values("a", again.iter().map(|x| -x).collect::<Vec<i64>>()),
+        ]);
+    }
+    array.consolidate(&FragmentOptions::default()).unwrap();
+    let report = array.check(CheckOptions::default()).unwrap();
+    let mut findings = report.findings.iter();
+    assert!(findings.all(|finding| finding.severity == Severity::Note));
+    logged
+}
+
+/// Where a consolidation has found no cell twice, its fragment says so, and is read as one that was
+/// written at once is: without coordinates and timestamps that nobody asks for.
+#[test]
+fn a_merged_fragment_of_cells_once_written_takes_what_is_asked_for() {
+    let column = 10_000 * 8;
+    let values = |logged: &Logged, options: ReadOptions| {
+        let array = logged.context.array(&logged.uri).open().unwrap();
+        assert_eq!(array.fragments().len(), 1);
+        let cells = array.read(options).unwrap().read_all().unwrap();
+        cells.column("a").unwrap().values::<i64>().unwrap().to_vec()
+    };
+    let once = merged(&[]);
+    let layouts = [Layout::Unordered, Layout::Global, Layout::RowMajor];
+    for layout in layouts {
+        let options = ReadOptions::new().fields(["a"]).layout(layout);
+        let [_, _, (_, bytes)] = once.requests(&options);
+        assert!(bytes <= column + 1_000, "{layout:?}: {bytes} bytes");
+        assert!(values(&once, options).into_iter().eq(0..10_000));
+    }
+    // The first and last cell of a tile of the result, and one within.
+    for again in [&[1_000][..], &[1_999], &[4_321], &[0, 9_999]] {
+        let twice = merged(again);
+        for layout in layouts {
+            let options = ReadOptions::new().fields(["a"]).layout(layout);
+            let [_, _, (_, bytes)] = twice.requests(&options);
+            assert!(bytes > column + 10_000, "{layout:?}: {bytes} bytes");
+            let latest = |x: i64| if again.contains(&x) { -x } else { x };
+            let mut found = values(&twice, options);
+            found.sort_unstable_by_key(|a| a.abs());
+            assert!(found.into_iter().eq((0..10_000).map(latest)), "{again:?}");
+        }
+    }
 }

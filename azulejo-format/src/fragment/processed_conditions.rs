@@ -14,6 +14,12 @@ pub struct ProcessedConditions {
 }
 
 impl ProcessedConditions {
+    /// The last of the names where no two cells of a consolidated fragment have the same coordinates.
+    ///
+    /// No delete commit is called so, so that it means nothing to who does not know it. Who does
+    /// needs neither coordinates nor timestamps to know which cells count.
+    pub const EACH_CELL_ONCE: &str = "__azulejo_each_cell_once";
+
     /// Decodes the unfiltered section.
     pub fn decode(payload: &[u8]) -> Result<Self> {
         let mut r = ByteReader::new(payload);

@@ -5,7 +5,7 @@ use super::fragment::TileStats;
 use super::sections::FieldSections;
 use crate::error::{Error, Result};
 use azulejo_format::DecodeError;
-use azulejo_format::fragment::{Field, FilePart, RTree, Section};
+use azulejo_format::fragment::{Field, FilePart, ProcessedConditions, RTree, Section};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -51,6 +51,14 @@ impl<'a> LoadedMetadata<'a> {
         let cell = &self.fragment.sections().conditions;
         let loaded = self.section(cell, Section::ProcessedConditions)?;
         Ok(loaded.map_or(&[], |conditions| &conditions.names))
+    }
+
+    /// Whether cells may have the coordinates of other cells of the fragment, as far as the array
+    /// does not allow that anyway: a consolidation keeps the versions of a cell, and seldom says that
+    /// there are none. Needs [`Section::ProcessedConditions`] where cells have timestamps.
+    pub(crate) fn may_repeat_cells(self) -> Result<bool> {
+        let once = |name: &String| name == ProcessedConditions::EACH_CELL_ONCE;
+        Ok(self.fragment.has_timestamps() && !self.processed_conditions()?.iter().any(once))
     }
 
     /// Where a tile lies in its file, filtered; checked against the file's size.

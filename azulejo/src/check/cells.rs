@@ -381,7 +381,7 @@ impl<'a> Order<'a> {
             Keys::Wide(keys) => disorder(keys, low),
         };
         let schema = self.fragment.schema();
-        let may_repeat = schema.allows_dups || self.fragment.has_timestamps();
+        let may_repeat = schema.allows_dups || self.fragment.loaded().may_repeat_cells()?;
         let first = start - u64::from(self.before.is_some());
         // Strings that are not ASCII have another order in keys than in files.
         if let (Some(tile), false, false) = (disorder, self.found, set.non_ascii) {

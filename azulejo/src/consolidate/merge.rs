@@ -5,6 +5,7 @@
 
 use super::options::FragmentOptions;
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
+use super::versions::Versions;
 use crate::array::Array;
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
@@ -128,6 +129,13 @@ impl Round<'_> {
         let mut tiler = Tiler::new(Shapes::Capacity(capacity), self.push_limit());
         let limit = self.options.max_fragment_size;
         let mut pushed = 0u64;
+        let mut versions = Versions::new(&sink, self.array.schema());
+        let finish = |mut sink: FragmentSink, versions: &Versions| {
+            if self.timestamps && versions.each_cell_once() {
+                sink.mark_each_cell_once();
+            }
+            sink.finish()
+        };
         let mut push = |tiles: &[TileView<'_>], bytes: u64| -> Result<()> {
             let mut rest = tiles;
             while !rest.is_empty() {
@@ -139,6 +147,7 @@ impl Round<'_> {
                 let share = bytes * rest.len() as u64 / tiles.len().max(1) as u64;
                 let done = push_within(&mut sink, rest, share, limit, ratio)?;
                 let (gone, left) = rest.split_at(done);
+                gone.iter().for_each(|tile| versions.look_at(tile));
                 pushed += share * gone.len() as u64 / rest.len().max(1) as u64;
                 written.cells += gone.iter().map(|tile| tile.cell_num).sum::<u64>();
                 if !left.is_empty() {
@@ -146,7 +155,8 @@ impl Round<'_> {
                         FragmentSink::new(self.context, self.spec(self.next_name(name), None))?;
                     let full = std::mem::replace(&mut sink, next);
                     pushed = 0;
-                    written.fragments.push(full.finish()?);
+                    written.fragments.push(finish(full, &versions)?);
+                    versions = Versions::new(&sink, self.array.schema());
                 }
                 rest = left;
             }
@@ -168,7 +178,7 @@ impl Round<'_> {
         }
         tiler.finish(&mut push)?;
         if sink.tile_num() > 0 {
-            written.fragments.push(sink.finish()?);
+            written.fragments.push(finish(sink, &versions)?);
         }
         self.operation.check()
     }

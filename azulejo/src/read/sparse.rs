@@ -269,9 +269,7 @@ impl SparseReader {
             && of.within.is_none()
             && of.deleted_until.is_none();
         // A tile alone in its cluster needs keys for its order only, unless cells have versions.
-        let single = !cluster.keyed
-            || self.query.allows_dups
-            || !self.query.fragment(of).ok()?.has_timestamps();
+        let single = !cluster.keyed || !of.repeats;
         (untouched && single).then_some((of, tile))
     }
 }

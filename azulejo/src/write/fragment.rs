@@ -10,7 +10,7 @@ use crate::column::FieldView;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Storage, StorePath, Upload};
-use azulejo_format::fragment::{Field, FilePart, Slots, data_file_name};
+use azulejo_format::fragment::{Field, FilePart, ProcessedConditions, Slots, data_file_name};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, fragment_path, fragment_version};
 use azulejo_format::range::compare;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -358,6 +358,15 @@ impl FragmentSink {
             }
         }
         Ok(())
+    }
+
+    /// Says that no two cells have the same coordinates, where the format has a place for it. The
+    /// array is one without duplicates, and the cells have timestamps.
+    pub fn mark_each_cell_once(&mut self) {
+        if self.version.has_deletes() {
+            let mark = ProcessedConditions::EACH_CELL_ONCE.to_owned();
+            self.spec.processed_conditions.push(mark);
+        }
     }
 
     /// Ends all files and writes the fragment's metadata: everything is on storage, nothing counts

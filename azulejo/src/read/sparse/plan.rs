@@ -351,11 +351,8 @@ fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> 
         }
         let members = tiles.get(start..end).unwrap_or_default();
         let one_fragment = members.iter().all(|tile| tile.part == first.part);
-        let merges =
-            query.fragments.get(first.part).is_none_or(|of| of.merges) && !query.allows_dups;
         let versions = match query.fragments.get(first.part) {
-            // Within a fragment only cell timestamps tell of several versions of a cell.
-            Some(of) => merges && query.fragment(of)?.has_timestamps(),
+            Some(of) => of.repeats,
             None => true,
         };
         if one_fragment
@@ -449,7 +446,7 @@ impl TileCosts {
             costs.decoded += bytes;
         }
         // Of every cell timestamps are made where the fragment has none, and so with deletions.
-        let times = fragment.has_timestamps() || query.times;
+        let times = query.times || (fragment.has_timestamps() && of.looks_at_timestamps(query));
         if times && !decoded.contains(&Field::Timestamps) {
             costs.cell += 8;
             costs.decoded += 8;

@@ -39,6 +39,8 @@ pub(super) struct FragmentQuery {
     pub(super) index: usize,
     /// Whether its cells may replace or be replaced by cells of other fragments, or of itself.
     pub(super) merges: bool,
+    /// Whether its cells may replace each other.
+    pub(super) repeats: bool,
     /// Cells whose timestamp lies outside do not exist.
     pub(super) within: Option<TimeRange>,
     /// Cells deleted at or before this time are gone.
@@ -55,6 +57,11 @@ impl FragmentQuery {
     /// Whether some test needs the cells' timestamps.
     pub(super) fn tests_timestamps(&self) -> bool {
         self.within.is_some() || self.tests.iter().any(|test| test.until.is_some())
+    }
+
+    /// Whether the cells' timestamps may be looked at, if the fragment has any.
+    pub(super) fn looks_at_timestamps(&self, query: &SparseQuery) -> bool {
+        self.merges || self.tests_timestamps() || query.times
     }
 }
 
@@ -114,7 +121,6 @@ impl SparseQuery {
                 "the box of fragment {name} does not fit the domain"
             )));
         }
-        let merging = merging(array, &boxes);
         let around = schema
             .domain
             .around(boxes.iter().map(|(_, bounds)| *bounds));
@@ -132,20 +138,24 @@ impl SparseQuery {
         let fetcher =
             Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
-        if !array.deletes().is_empty() || asked(Field::DeleteTimestamps) {
-            let consolidated = |(index, _): &&(usize, _)| {
-                let fragment = array.fragments().get(*index);
-                fragment.is_some_and(Fragment::has_delete_metadata)
-            };
-            let sections = boxes.iter().filter(consolidated);
-            let sections = sections.map(|(index, _)| (*index, Section::ProcessedConditions));
-            fetcher.metadata(&sections.collect::<Vec<_>>()).await?;
-        }
+        let versions = options.versions && asked(Field::Timestamps);
+        let deletes = !array.deletes().is_empty() || asked(Field::DeleteTimestamps);
+        let consolidated = |(index, _): &&(usize, _)| {
+            array.fragments().get(*index).is_some_and(|fragment| {
+                let merges = !schema.allows_dups && fragment.has_timestamps();
+                merges || (deletes && fragment.has_delete_metadata())
+            })
+        };
+        let sections = boxes.iter().filter(consolidated);
+        let sections = sections.map(|(index, _)| (*index, Section::ProcessedConditions));
+        fetcher.metadata(&sections.collect::<Vec<_>>()).await?;
+        let repeating = repeating(array, &boxes, versions)?;
+        let merging = merging(array, &boxes, &repeating);
         let conditions = Conditions::bind(array, options)?;
         let fragments = boxes
             .iter()
-            .zip(merging)
-            .map(|((index, _), merges)| bind_fragment(array, options, &conditions, *index, merges))
+            .zip(merging.into_iter().zip(repeating))
+            .map(|((index, _), cells)| bind_fragment(array, options, &conditions, *index, cells))
             .collect::<Result<Vec<_>>>()?;
         Ok(Self {
             array: array.clone(),
@@ -160,7 +170,7 @@ impl SparseQuery {
             latest_first: !schema.allows_dups
                 || matches!(options.layout, Layout::Global | Layout::Unordered),
             times: asked(Field::Timestamps),
-            versions: options.versions && asked(Field::Timestamps),
+            versions,
             deletions: asked(Field::DeleteTimestamps),
             words: options.words,
             fragments,
@@ -204,7 +214,8 @@ impl SparseQuery {
         for of in used.filter(|of| fragments.contains(&of.index)) {
             let fragment = self.fragment(of)?;
             let results = of.fields.iter().flatten().chain(&of.test_fields).copied();
-            let times = fragment.has_timestamps().then_some(Field::Timestamps);
+            let times = fragment.has_timestamps() && of.looks_at_timestamps(self);
+            let times = times.then_some(Field::Timestamps);
             let deletes = fragment
                 .has_delete_metadata()
                 .then_some(Field::DeleteTimestamps);
@@ -215,17 +226,29 @@ impl SparseQuery {
     }
 }
 
-/// Whether each fragment can hold cells with coordinates that another cell has too, where that
-/// matters.
-fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
+/// Whether each fragment can hold cells with coordinates that another one of its cells has too, where
+/// that matters: to who asks for all versions always.
+fn repeating(array: &Array, boxes: &[(usize, &NdRectangle)], versions: bool) -> Result<Vec<bool>> {
+    if array.schema().allows_dups {
+        return Ok(vec![false; boxes.len()]);
+    }
+    let repeats = boxes.iter().map(|(index, _)| {
+        let fragment = fragment_of(array, *index)?;
+        Ok(match versions {
+            true => fragment.has_timestamps(),
+            false => fragment.loaded().may_repeat_cells()?,
+        })
+    });
+    repeats.collect()
+}
+
+/// Whether each fragment can hold cells with coordinates that another cell of the array has too, where
+/// that matters. `repeating` says so of each by itself.
+fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -> Vec<bool> {
     let schema = array.schema();
-    let mut merges = vec![false; boxes.len()];
+    let mut merges = repeating.to_vec();
     if schema.allows_dups {
         return merges;
-    }
-    for ((index, _), merges) in boxes.iter().zip(&mut merges) {
-        let fragment = array.fragments().get(*index);
-        *merges = fragment.is_some_and(Fragment::has_timestamps);
     }
     let dimensions = &schema.domain.dimensions;
     let first = |i: usize| boxes.get(i).and_then(|(_, bounds)| bounds.ranges.first());
@@ -338,7 +361,7 @@ fn bind_fragment(
     options: &BoundOptions,
     conditions: &Conditions,
     index: usize,
-    merges: bool,
+    (merges, repeats): (bool, bool),
 ) -> Result<FragmentQuery> {
     let fragment = fragment_of(array, index)?;
     let (opened, written) = (array.time_range(), fragment.time_range());
@@ -351,6 +374,7 @@ fn bind_fragment(
     let mut query = FragmentQuery {
         index,
         merges,
+        repeats,
         within: partly.then_some(opened),
         deleted_until: (fragment.has_delete_metadata() && !deletions).then_some(opened.end),
         tests: Vec::new(),

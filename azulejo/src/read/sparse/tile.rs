@@ -106,7 +106,7 @@ impl<'a> BatchTile<'a> {
                 .map(Field::Dimension)
                 .collect(),
         };
-        let decides = self.keyed && !query.allows_dups;
+        let decides = self.keyed && self.of.merges && !query.allows_dups;
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
         {
             fields.push(Field::Timestamps);

@@ -1,0 +1,105 @@
+//! Whether several versions of a cell follow each other in what a consolidation writes.
+
+use crate::column::FieldView;
+use crate::write::{FragmentSink, TileView};
+use azulejo_format::datatype::{Native, Physical, dispatch};
+use azulejo_format::fragment::Field;
+use azulejo_format::{ArraySchema, CellValNum};
+
+/// Looks for cells of equal coordinates in tiles that come in global order, where such cells are
+/// neighbours.
+#[derive(Debug)]
+pub(super) struct Versions {
+    dimensions: Vec<Coordinates>,
+    /// The coordinates of the last cell, by dimension.
+    last: Vec<Vec<u8>>,
+    found: bool,
+}
+
+/// Where a tile has the coordinates of a dimension.
+#[derive(Debug)]
+struct Coordinates {
+    /// Index of the field.
+    field: usize,
+    /// `None`: strings, which are equal byte by byte.
+    number: Option<Physical>,
+}
+
+impl Versions {
+    pub fn new(sink: &FragmentSink, schema: &ArraySchema) -> Self {
+        let fields = sink.fields().iter().enumerate();
+        let dimensions = fields.filter_map(|(field, which)| match which {
+            Field::Dimension(_) => {
+                let (datatype, values) = which.layout(schema)?;
+                let number = (values != CellValNum::Var).then(|| datatype.physical());
+                Some(Coordinates { field, number })
+            }
+            _ => None,
+        });
+        Self {
+            dimensions: dimensions.collect(),
+            last: Vec::new(),
+            found: schema.allows_dups,
+        }
+    }
+
+    /// Takes note of the next tile.
+    pub fn look_at(&mut self, tile: &TileView<'_>) {
+        let cells = usize::try_from(tile.cell_num).unwrap_or(usize::MAX);
+        if self.found || cells == 0 {
+            return;
+        }
+        // One byte a cell but the first: whether it may have the coordinates of the one before it.
+        let mut same = vec![1u8; cells - 1];
+        let mut first_same = !self.last.is_empty();
+        let mut last = Vec::with_capacity(self.dimensions.len());
+        for (d, coordinates) in self.dimensions.iter().enumerate() {
+            let Some(view) = tile.fields.get(coordinates.field) else {
+                self.found = true;
+                return;
+            };
+            if same.contains(&1) {
+                coordinates.compare(view, &mut same);
+            }
+            first_same &=
+                (self.last.get(d)).is_some_and(|last| coordinates.equal(last, view.cell(0)));
+            last.push(view.cell(cells - 1).to_vec());
+        }
+        self.found = first_same || same.contains(&1);
+        self.last = last;
+    }
+
+    /// Whether no two cells so far have the same coordinates.
+    pub fn each_cell_once(&self) -> bool {
+        !self.found
+    }
+}
+
+impl Coordinates {
+    fn equal(&self, a: &[u8], b: &[u8]) -> bool {
+        match self.number {
+            Some(number) => dispatch!(number, T => T::read(a) == T::read(b)),
+            None => a == b,
+        }
+    }
+
+    /// Clears the cells that differ from the one before them.
+    fn compare(&self, view: &FieldView<'_>, same: &mut [u8]) {
+        match self.number {
+            Some(number) => dispatch!(number, T => compare::<T>(view.data, same)),
+            None => {
+                for (at, same) in same.iter_mut().enumerate().filter(|(_, same)| **same != 0) {
+                    *same = u8::from(view.cell(at) == view.cell(at + 1));
+                }
+            }
+        }
+    }
+}
+
+fn compare<T: Native>(data: &[u8], same: &mut [u8]) {
+    let before = data.chunks_exact(T::SIZE);
+    let after = before.clone().skip(1);
+    for (same, (a, b)) in same.iter_mut().zip(before.zip(after)) {
+        *same &= u8::from(T::read(a) == T::read(b));
+    }
+}
