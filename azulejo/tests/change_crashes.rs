@@ -10,9 +10,10 @@
 mod support;
 
 use azulejo::array::{FragmentSelection, NewLabel};
+use azulejo::check::{CheckOptions, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::consolidate::FragmentOptions;
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::commit::VacuumList;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::path::Suffix;
@@ -375,6 +376,90 @@ fn a_cut_short_consolidation_leaves_nothing_that_a_vacuum_of_the_reference_would
             assert!(runs.iter().any(|(_, fragments)| *fragments != 2));
         }
     }
+}
+
+/// Two dense fragments, merged; the cells that are overwritten differ from time to time.
+fn merged(context: &Context) {
+    let schema = ArraySchema::dense()
+        .dimension("x", 0i32..=3, 4)
+        .attribute("a", Datatype::Int32);
+    let array = context.array(URI);
+    array.create_at(schema.build().unwrap(), 1).unwrap();
+    for time in [10, 20] {
+        let mut writer = array.writer(WriteOptions::new().timestamp(time)).unwrap();
+        let cells = ColumnBuffers::of_values("a", vec![time as i32; 4]);
+        writer.write(&ColumnSet::of([cells]).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    array.consolidate(&FragmentOptions::default()).unwrap();
+}
+
+/// A vacuum file explains why fragments are gone, and hides those that are not: it goes last. A
+/// commit without its fragment is an error at times before the vacuum file's: it goes first.
+#[test]
+fn a_vacuum_cut_short_shows_all_cells_and_opens_at_every_time() {
+    let (mut stops, mut of_first) = (0, 0);
+    for failure in [Failure::Crash, Failure::Once, Failure::Late] {
+        for after in 0.. {
+            let memory = Arc::new(MemoryStorage::new());
+            let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+            merged(&sound);
+            let shared = Arc::clone(&memory) as Arc<dyn Storage>;
+            let storage = FailingStorage::new(shared, after, failure);
+            let vacuum = |context: &Context| {
+                let options = VacuumOptions::default();
+                context.array(URI).vacuum(Mode::Fragments, options)
+            };
+            let result = vacuum(&context(Arc::new(storage.clone())));
+            let cells = |until: u64| {
+                let array = sound.array(URI).open_at(TimeRange::until(until)).unwrap();
+                let cells = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+                cells.column("a").unwrap().values::<i32>().unwrap().to_vec()
+            };
+            let at = format!("{failure:?} at {after}");
+            let look = || {
+                assert_eq!(cells(30), [20; 4], "{at}");
+                // The cells of that time are there until its fragment goes.
+                let then = cells(10);
+                assert!(then == [10; 4] || then == [i32::MIN; 4], "{at}: {then:?}");
+                let report = sound.array(URI).check(CheckOptions::default()).unwrap();
+                let errors = report.findings.iter();
+                let errors: Vec<_> = errors.filter(|f| f.severity == Severity::Error).collect();
+                assert!(errors.is_empty(), "{at}: {errors:#?}");
+                then == [10; 4]
+            };
+            of_first += usize::from(look());
+            if !storage.has_failed() {
+                result.unwrap();
+                break;
+            }
+            stops += 1;
+            vacuum(&sound).unwrap();
+            assert!(!look());
+            // Whatever was cut short, nothing is left of what was replaced.
+            let fragments = memory.list(&StorePath::memory("array/__fragments"));
+            assert_eq!(fragments.unwrap().len(), 1, "{at}");
+        }
+    }
+    assert!(stops > 10 && of_first > 0, "{stops}, {of_first}");
+}
+
+#[test]
+fn a_consolidation_that_is_done_leaves_no_replacement() {
+    let memory = Arc::new(MemoryStorage::new());
+    let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+    create_with(&sound, true);
+    [10, 20].into_iter().for_each(|time| write(&sound, 1, time));
+    let array = sound.array(URI);
+    array.consolidate(&FragmentOptions::default()).unwrap();
+    let commits = memory.list(&StorePath::memory("array/__commits")).unwrap();
+    let count = |suffix: Suffix| {
+        let named = commits
+            .iter()
+            .filter(|entry| entry.name.ends_with(suffix.text()));
+        named.count()
+    };
+    assert_eq!((count(Suffix::Vacuum), count(Suffix::Replacement)), (1, 0));
 }
 
 #[test]

@@ -487,6 +487,12 @@ fn every(usual: usize) -> usize {
 }
 
 fn check_pairs(matrix: &Matrix<'_>) {
+    let runs = check_all_pairs(matrix);
+    assert!(runs > 300 / matrix.every.min(10), "{runs}");
+}
+
+/// How many runs there were.
+fn check_all_pairs(matrix: &Matrix<'_>) -> usize {
     let mut wrong = Vec::new();
     let mut runs = 0;
     for &first in &matrix.operations {
@@ -524,13 +530,33 @@ fn check_pairs(matrix: &Matrix<'_>) {
         }
     }
     eprintln!("{}: {runs} runs", matrix.name);
-    assert!(runs > 300 / matrix.every.min(10), "{runs}");
     assert!(
         wrong.is_empty(),
         "{} of {runs}:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
+    runs
+}
+
+/// Those of a matrix that are named, at every stop: what the whole of it comes to late.
+fn check_some(names: &[&str]) {
+    let mut matrix = arrays(Before::Plain, false);
+    matrix.operations.retain(|(name, _)| names.contains(name));
+    assert_eq!(matrix.operations.len(), names.len());
+    matrix.every = 1;
+    let runs = check_all_pairs(&matrix);
+    assert!(runs > 20, "{runs}");
+}
+
+#[test]
+fn two_evolutions_at_every_stop() {
+    check_some(&["evolve b", "evolve c"]);
+}
+
+#[test]
+fn what_adds_beside_a_deletion_at_every_stop() {
+    check_some(&["append", "delete cells", "metadata", "delete array"]);
 }
 
 #[test]
