@@ -118,7 +118,7 @@ impl ArrayLock {
                 op: "change",
                 uri: location.path.to_string(),
                 source: std::io::Error::other(
-                    "this process stood still for so long that another one has taken its place; nothing was changed",
+                    "this process stood still for so long that another one has taken its place; nothing was changed, try again",
                 ),
             }),
         }
