@@ -5,7 +5,7 @@
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::config::ManifestUse;
-use azulejo::consolidate::FragmentOptions;
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, NewArray};
 use azulejo::format::{Datatype, NdRectangle, Range};
@@ -247,32 +247,45 @@ fn many_windows_of_one_call_are_one_wave() {
     assert_eq!((cells, rounds), (300, 1));
 }
 
-#[test]
-fn a_sparse_read_takes_one_and_a_condition_two() {
+/// 1,000 cells of two attributes, in so many fragments, merged if they are several.
+fn thousand_cells(fragments: i64) -> Place {
     let schema = ArraySchema::sparse()
         .dimension("x", 0i64..=9_999, 1_000)
         .attribute("a", Datatype::Int32)
         .attribute("b", Datatype::Float64)
         .capacity(100);
     let place = Place::new(schema.build().unwrap());
-    let mut writer = place
-        .context
-        .array(URI)
-        .writer(WriteOptions::new())
-        .unwrap();
-    let x = ColumnBuffers::of_values("x", (0..1_000i64).collect());
-    let a = ColumnBuffers::of_values("a", (0..1_000i32).collect());
-    let b = ColumnBuffers::of_values("b", (0..1_000i32).map(f64::from).collect());
-    writer.write(&ColumnSet::of([x, a, b]).unwrap()).unwrap();
-    writer.finish().unwrap();
+    let handle = place.context.array(URI);
+    for part in 0..fragments {
+        let cells: Vec<i64> = (0..1_000).filter(|x| x % fragments == part).collect();
+        let x = ColumnBuffers::of_values("x", cells.clone());
+        let a = ColumnBuffers::of_values("a", cells.iter().map(|x| *x as i32).collect());
+        let b = ColumnBuffers::of_values("b", cells.iter().map(|x| *x as f64).collect());
+        let mut writer = handle.writer(WriteOptions::new()).unwrap();
+        writer.write(&ColumnSet::of([x, a, b]).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    if fragments > 1 {
+        handle.consolidate(&FragmentOptions::default()).unwrap();
+        let done = handle.vacuum(Mode::Fragments, VacuumOptions::default());
+        done.unwrap();
+    }
+    place
+}
 
-    let (array, _) = place.open();
-    let (all, rounds) =
-        place.rounds(|| array.read(ReadOptions::new()).unwrap().read_all().unwrap());
-    assert_eq!((all.cell_num, rounds), (1_000, 1));
-    let condition = Condition::compare("a", Comparison::Eq, 77i32.to_le_bytes());
-    let options = ReadOptions::new().condition(condition);
-    let (some, rounds) = place.rounds(|| array.read(options).unwrap().read_all().unwrap());
-    assert_eq!(some.cell_num, 1);
-    assert!(rounds <= 2, "{rounds}: what is asked about, then the rest");
+#[test]
+fn a_sparse_read_takes_one_and_a_condition_two() {
+    for fragments in [1, 3] {
+        let place = thousand_cells(fragments);
+        let (array, _) = place.open();
+        assert_eq!(array.fragments().len(), 1);
+        let (all, rounds) =
+            place.rounds(|| array.read(ReadOptions::new()).unwrap().read_all().unwrap());
+        assert_eq!((all.cell_num, rounds), (1_000, 1));
+        let condition = Condition::compare("a", Comparison::Eq, 77i32.to_le_bytes());
+        let options = ReadOptions::new().condition(condition);
+        let (some, rounds) = place.rounds(|| array.read(options).unwrap().read_all().unwrap());
+        assert_eq!(some.cell_num, 1);
+        assert!(rounds <= 2, "{rounds}: what is asked about, then the rest");
+    }
 }

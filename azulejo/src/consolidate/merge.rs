@@ -129,7 +129,7 @@ impl Round<'_> {
         let mut tiler = Tiler::new(Shapes::Capacity(capacity), self.push_limit());
         let limit = self.options.max_fragment_size;
         let mut pushed = 0u64;
-        let mut versions = Versions::new(&sink, self.array.schema());
+        let mut versions = Versions::new(sink.fields(), self.array.schema());
         let finish = |mut sink: FragmentSink, versions: &Versions| {
             if self.timestamps && versions.each_cell_once() {
                 sink.mark_each_cell_once();
@@ -156,7 +156,7 @@ impl Round<'_> {
                     let full = std::mem::replace(&mut sink, next);
                     pushed = 0;
                     written.fragments.push(finish(full, &versions)?);
-                    versions = Versions::new(&sink, self.array.schema());
+                    versions = Versions::new(sink.fields(), self.array.schema());
                 }
                 rest = left;
             }

@@ -1,7 +1,7 @@
 //! Whether several versions of a cell follow each other in what a consolidation writes.
 
 use crate::column::FieldView;
-use crate::write::{FragmentSink, TileView};
+use crate::write::TileView;
 use azulejo_format::datatype::{Native, Physical, dispatch};
 use azulejo_format::fragment::Field;
 use azulejo_format::{ArraySchema, CellValNum};
@@ -26,8 +26,9 @@ struct Coordinates {
 }
 
 impl Versions {
-    pub fn new(sink: &FragmentSink, schema: &ArraySchema) -> Self {
-        let fields = sink.fields().iter().enumerate();
+    /// Tiles have these fields, in this order.
+    pub fn new(fields: &[Field], schema: &ArraySchema) -> Self {
+        let fields = fields.iter().enumerate();
         let dimensions = fields.filter_map(|(field, which)| match which {
             Field::Dimension(_) => {
                 let (datatype, values) = which.layout(schema)?;
@@ -101,5 +102,64 @@ fn compare<T: Native>(data: &[u8], same: &mut [u8]) {
     let after = before.clone().skip(1);
     for (same, (a, b)) in same.iter_mut().zip(before.zip(after)) {
         *same &= u8::from(T::read(a) == T::read(b));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::ColumnBuffers;
+    use azulejo_format::Datatype;
+
+    const FIELDS: [Field; 3] = [
+        Field::Attribute(0),
+        Field::Dimension(0),
+        Field::Dimension(1),
+    ];
+
+    /// Whether each cell of these tiles is there once.
+    fn each_once(tiles: &[&[(f64, &str)]]) -> bool {
+        let schema = ArraySchema::sparse()
+            .dimension("x", -9.0f64..=9.0, 1.0)
+            .string_dimension("s")
+            .attribute("a", Datatype::Int8)
+            .build()
+            .unwrap();
+        let mut versions = Versions::new(&FIELDS, &schema.schema);
+        for cells in tiles {
+            let a = ColumnBuffers::of_values("a", vec![7i8; cells.len()]);
+            let x = ColumnBuffers::of_values("x", cells.iter().map(|cell| cell.0).collect());
+            let s = ColumnBuffers::of_strings("s", cells.iter().map(|cell| cell.1));
+            versions.look_at(&TileView {
+                cell_num: cells.len() as u64,
+                fields: [&a, &x, &s].map(|column| column.view()).into(),
+                written: None,
+            });
+        }
+        versions.each_cell_once()
+    }
+
+    #[test]
+    fn equal_neighbours_are_found_within_tiles_and_across_them() {
+        assert!(each_once(&[
+            &[(1.0, "a"), (1.0, "b"), (2.0, "b")],
+            &[(2.0, "c")]
+        ]));
+        assert!(each_once(&[
+            &[(1.0, "")],
+            &[],
+            &[(1.0, "a")],
+            &[(2.0, "a")]
+        ]));
+        assert!(!each_once(&[&[(0.0, "a"), (1.0, "b"), (1.0, "b")]]));
+        assert!(!each_once(&[&[(1.0, "b"), (1.0, "b")], &[(2.0, "a")]]));
+        assert!(!each_once(&[&[(1.0, "a"), (1.0, "")], &[(1.0, "")]]));
+        assert!(!each_once(&[&[(1.0, "a")], &[], &[(1.0, "a")]]));
+    }
+
+    #[test]
+    fn zeros_of_both_signs_are_one_coordinate() {
+        assert!(!each_once(&[&[(-0.0, "a"), (0.0, "a")]]));
+        assert!(!each_once(&[&[(-0.0, "a")], &[(0.0, "a")]]));
     }
 }

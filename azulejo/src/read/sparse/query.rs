@@ -147,7 +147,10 @@ impl SparseQuery {
             })
         };
         let sections = boxes.iter().filter(consolidated);
-        let sections = sections.map(|(index, _)| (*index, Section::ProcessedConditions));
+        // Their boxes come with it: planning wants them next.
+        let sections = sections.flat_map(|(index, _)| {
+            [Section::ProcessedConditions, Section::RTree].map(|section| (*index, section))
+        });
         fetcher.metadata(&sections.collect::<Vec<_>>()).await?;
         let repeating = repeating(array, &boxes, versions)?;
         let merging = merging(array, &boxes, &repeating);
