@@ -10,7 +10,7 @@ use azulejo_format::{ArraySchema, CellValNum};
 /// neighbours.
 #[derive(Debug)]
 pub(super) struct Versions {
-    dimensions: Vec<Coordinates>,
+    dimensions: Vec<ComparedField>,
     /// The coordinates of the last cell, by dimension.
     last: Vec<Vec<u8>>,
     found: bool,
@@ -18,7 +18,7 @@ pub(super) struct Versions {
 
 /// Where a tile has the coordinates of a dimension.
 #[derive(Debug)]
-struct Coordinates {
+struct ComparedField {
     /// Index of the field.
     field: usize,
     /// `None`: strings, which are equal byte by byte.
@@ -33,7 +33,7 @@ impl Versions {
             Field::Dimension(_) => {
                 let (datatype, values) = which.layout(schema)?;
                 let number = (values != CellValNum::Var).then(|| datatype.physical());
-                Some(Coordinates { field, number })
+                Some(ComparedField { field, number })
             }
             _ => None,
         });
@@ -76,7 +76,7 @@ impl Versions {
     }
 }
 
-impl Coordinates {
+impl ComparedField {
     fn equal(&self, a: &[u8], b: &[u8]) -> bool {
         match self.number {
             Some(number) => dispatch!(number, T => T::read(a) == T::read(b)),
