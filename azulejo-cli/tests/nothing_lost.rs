@@ -4,6 +4,7 @@
 
 mod support;
 
+use azulejo::{Config, Context};
 use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Child;
@@ -470,6 +471,39 @@ mod interrupted {
         );
         assert_eq!(of("move copied moved"), 1);
         assert_eq!(bench.count("moved"), 3_000_000);
+    }
+
+    /// Rows go behind the end that there is when it is their turn, not behind the one that was seen
+    /// before others were waited for.
+    #[test]
+    fn rows_go_behind_those_of_whoever_came_first() {
+        let bench = Bench::new();
+        bench.write("a.csv", "q\n1\n2\n");
+        bench.line("import a.csv d");
+        let context = Context::new(Config::new(), None).unwrap();
+        let path = bench.path().join("d");
+        let array = context.array(path.to_str().unwrap());
+        assert!(array.open().unwrap().schema().is_dense());
+
+        let hold = array.hold().unwrap();
+        let mut waiting: Vec<Child> = (0..3)
+            .map(|_| bench.start("import a.csv d --append"))
+            .collect();
+        // Long enough for all to see the array as it is; who is later has nothing to mistake.
+        std::thread::sleep(Duration::from_millis(700));
+        assert!(
+            waiting
+                .iter_mut()
+                .all(|child| child.try_wait().unwrap().is_none())
+        );
+        drop(hold);
+        for child in &mut waiting {
+            assert_eq!(child.wait().unwrap().code(), Some(0));
+        }
+        assert_eq!(
+            bench.line("cat d --attrs q").out,
+            "q\n1\n2\n1\n2\n1\n2\n1\n2\n"
+        );
     }
 
     #[test]
