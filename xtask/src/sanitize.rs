@@ -10,8 +10,10 @@ use std::process::Command;
 const WITHOUT_THREADS: &str = "fork";
 
 /// What ThreadSanitizer need not say: the end of an `Arc` is a fence, of which it knows nothing, in a
-/// standard library whose `alloc` was built without it.
-const SUPPRESSED: &str = "race:*alloc*sync*Arc*drop_slow*\nrace:*std*thread*SpawnHooks*\n";
+/// standard library whose `alloc` was built without it; and what tokio registers with the kernel in one
+/// thread comes back from it in another.
+const SUPPRESSED: &str = "race:*alloc*sync*Arc*drop_slow*\nrace:*std*thread*SpawnHooks*\n\
+                          race:*tokio*scheduled_io*\n";
 
 /// Options: `thread`, with `--sysroot FOLDER` of a standard library that was built with the sanitizer
 /// (otherwise it is built, which wants `rust-src`); `address`; or `miri`.
