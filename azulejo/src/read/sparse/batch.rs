@@ -237,7 +237,7 @@ async fn examine_together(query: &SparseQuery, slots: &mut [BatchTile<'_>]) -> R
         if query.deletions {
             slot.add_deletions(query)
         } else {
-            slot.test(query)
+            slot.test()
         }
     })
 }

@@ -351,12 +351,9 @@ fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> 
         }
         let members = tiles.get(start..end).unwrap_or_default();
         let one_fragment = members.iter().all(|tile| tile.part == first.part);
-        let versions = match query.fragments.get(first.part) {
-            Some(of) => of.repeats,
-            None => true,
-        };
+        let repeats = query.fragments.get(first.part).is_none_or(|of| of.repeats);
         if one_fragment
-            && !versions
+            && !repeats
             && (same_order || (members.len() == 1 && stored_in_order(query, first)?))
         {
             clusters.extend(Cluster::singles(start..end));

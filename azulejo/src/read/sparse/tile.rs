@@ -106,7 +106,7 @@ impl<'a> BatchTile<'a> {
                 .map(Field::Dimension)
                 .collect(),
         };
-        let decides = self.keyed && self.of.merges && !query.allows_dups;
+        let decides = self.keyed && self.of.merges;
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
         {
             fields.push(Field::Timestamps);
@@ -226,7 +226,7 @@ impl<'a> BatchTile<'a> {
 
     /// Finds the cells that are no results though they exist: deleted, or failing the query's
     /// condition.
-    pub(super) fn test(&mut self, query: &SparseQuery) -> Result<()> {
+    pub(super) fn test(&mut self) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         if self.tile.no_results {
             if self.keyed {
@@ -259,7 +259,7 @@ impl<'a> BatchTile<'a> {
                 }
             }
         }
-        if self.of.merges && self.keyed && !query.allows_dups {
+        if self.of.merges && self.keyed {
             self.results = Some(mask);
         } else {
             self.selected = RowSelection::of_mask(&mask);
