@@ -59,7 +59,8 @@ fn cells_stay_the_same_whatever_is_chosen() {
             bench.json("schema plain"),
         );
         let all = |schema: &Json| (schema["dimensions"].clone(), schema["attributes"].clone());
-        assert_ne!(all(&chosen), all(&plain), "{goal}");
+        let is_usual = goal == "balanced";
+        assert_eq!(all(&chosen) == all(&plain), is_usual, "{goal}");
         // The same rows choose the same.
         let shown = bench.json(&format!(
             "import rows.csv other --dims time,x --enumerate none --optimize {goal} --dry-run"
@@ -196,7 +197,7 @@ fn datasets_too() {
     for (file, goal) in [
         ("ds3.zarr", "size"),
         ("ds2.zarr", "speed"),
-        ("v3.zarr", "balanced"),
+        ("v3.zarr", "size"),
         ("float32-strips.tif", "size"),
         ("int16.tif", "speed"),
     ] {

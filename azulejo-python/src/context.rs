@@ -21,7 +21,7 @@ use azulejo::group::{NewMember, ObjectType};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json};
 use azulejo::storage::StorePath;
 use azulejo::write::column_types;
-use azulejo::write::optimize::{Goal, SampleCells, choose_filters};
+use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 use azulejo::{ColumnSet, Config, Error, TimeRange, WriteLayout, WriteOptions};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
@@ -78,9 +78,6 @@ type Columns = Vec<(
     Option<PyBuffer<u64>>,
     Option<PyBuffer<u8>>,
 )>;
-
-/// Bytes of a stream that are looked at before filters are chosen.
-const SAMPLE: usize = 64 << 20;
 
 fn goal_of(name: &str) -> PyResult<Goal> {
     name.parse().map_err(PyValueError::new_err)
@@ -362,12 +359,12 @@ impl Context {
             let mut new = SchemaDocument::from_json(&json(schema)?)?.into_new_array()?;
             let labels: Vec<_> = new.enumerations.iter().cloned().map(Arc::new).collect();
             let importer = ArrowImporter::new(column_types(&new.schema, &labels));
-            let (mut sets, mut bytes) = (Vec::new(), 0);
+            let (most, mut sets, mut bytes) = (sample_bytes(context), Vec::new(), 0);
             for batch in ArrowArrayStreamReader::try_new(stream).map_err(batches::error)? {
                 let set = importer.convert(&batch.map_err(batches::error)?)?;
-                bytes += set.memory_size();
+                bytes += set.memory_size() as u64;
                 sets.push(set);
-                if bytes >= SAMPLE {
+                if bytes >= most {
                     break;
                 }
             }

@@ -334,9 +334,7 @@ impl NewArraySink {
         optimized: Optimized,
         rows: &mut SendableRecordBatchStream,
     ) -> Result<(NewArray, Vec<RecordBatch>)> {
-        let (context, goal) = (self.place.context(), optimized.goal);
-        let most = sample_bytes(context, &self.new, goal, &|name| optimized.keeps(name));
-        let most = usize::try_from(most.map_err(external)?).unwrap_or(usize::MAX);
+        let most = usize::try_from(sample_bytes(self.place.context())).unwrap_or(usize::MAX);
         let (mut first, mut bytes) = (Vec::new(), 0);
         while bytes < most
             && let Some(batch) = rows.next().await.transpose()?

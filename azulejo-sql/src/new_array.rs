@@ -125,12 +125,9 @@ impl Options {
 
     /// How filters are chosen by the rows, unless all are said.
     pub fn optimized(&mut self) -> Result<Option<Optimized>> {
-        let goal = match self.take("optimize").map(|goal| goal.parse::<Goal>()) {
-            Some(goal) => {
-                Some(goal.map_err(|error| DataFusionError::Plan(format!("optimize: {error}")))?)
-            }
-            None => None,
-        };
+        let goal = self.take("optimize").map(|goal| goal.parse::<Goal>());
+        let goal = goal.transpose();
+        let goal = goal.map_err(|error| DataFusionError::Plan(format!("optimize: {error}")))?;
         if self.0.contains_key("filters") {
             return match goal {
                 None => Ok(None),
@@ -141,7 +138,10 @@ impl Options {
         }
         let named = self.0.keys().filter_map(|key| key.strip_prefix("filters."));
         let keeps = named.map(str::to_owned).collect();
-        Ok(Some(Optimized { goal, keeps }))
+        Ok(Some(Optimized {
+            goal: goal.unwrap_or(Goal::Balanced),
+            keeps,
+        }))
     }
 
     /// A dimension: `domain.NAME` is `LOW..HIGH`, `tile.NAME` the extent of its tiles.
@@ -214,8 +214,8 @@ impl Options {
 /// How filters are chosen by rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimized {
-    /// What for; `None`: the usual ones, and dictionaries for texts that repeat.
-    pub goal: Option<Goal>,
+    /// What for.
+    pub goal: Goal,
     /// The columns whose filters are said, in small letters.
     pub keeps: Vec<String>,
 }

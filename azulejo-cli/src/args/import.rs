@@ -227,10 +227,18 @@ pub struct FieldArgs {
     /// @validity name the array's
     #[arg(long = "filter", value_name = "NAME=F,F")]
     pub filters: Vec<String>,
-    /// Filters by what they make of the file's first cells: for the fewest bytes, for quick reads of
-    /// what lies in memory, or for both; those that --filter names stay
+    /// What filters are chosen for, by what they make of the file's first cells: for the fewest bytes,
+    /// for quick reads of what lies in memory, or for both [default: balanced]; those that --filter
+    /// names stay
     #[arg(long, value_enum, value_name = "GOAL")]
     pub optimize: Option<OptimizeArg>,
+}
+
+impl FieldArgs {
+    /// What filters are chosen for.
+    pub fn goal(&self) -> Goal {
+        self.optimize.map_or(Goal::Balanced, OptimizeArg::goal)
+    }
 }
 
 /// What filters are chosen for.

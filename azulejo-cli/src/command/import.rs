@@ -121,7 +121,7 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
     labels::attach(&mut plan.array, &labels)?;
     // A schema that is given says its filters.
     if args.shape.schema.is_none() {
-        let goal = args.fields.optimize.map(|optimize| optimize.goal());
+        let goal = args.fields.goal();
         let filters = &args.fields.filters;
         optimize::choose(session, &source, input.size, &mut plan, goal, filters)?;
     }

@@ -1,5 +1,4 @@
-//! Filters chosen by the file's own cells: all of them (`--optimize`), or whether texts that repeat
-//! have a dictionary.
+//! Filters chosen by the file's own cells.
 
 use super::batch::Batch;
 use super::dataset;
@@ -13,14 +12,14 @@ use azulejo::column::ColumnSet;
 use azulejo::format::NdRectangle;
 use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 
-/// Chooses the filters of a planned array by the first cells of the file that it is planned for:
-/// without a goal, which of its texts have a dictionary. Those that `--filter` names (`NAME=..`) stay.
+/// Chooses the filters of a planned array by the first cells of the file that it is planned for. Those
+/// that `--filter` names (`NAME=..`) stay.
 pub fn choose(
     session: &Session,
     source: &Source<'_>,
     size: u64,
     plan: &mut Plan,
-    goal: Option<Goal>,
+    goal: Goal,
     filters: &[String],
 ) -> Result<()> {
     let named = |name: &str| {
@@ -32,10 +31,7 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
-    let most = sample_bytes(&session.context, &plan.array, goal, &keeps)?;
-    if most == 0 {
-        return Ok(());
-    }
+    let most = sample_bytes(&session.context);
     let grid = match &plan.shape {
         Shape::Grid {
             bounds,

@@ -30,12 +30,12 @@
 
 mod candidates;
 mod cost;
-mod dictionaries;
 mod goal;
 mod place;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod usual;
 
 pub use goal::Goal;
@@ -45,7 +45,7 @@ use super::fields_of;
 use super::input::{self, FieldShape};
 use crate::column::{ColumnBuffers, ColumnSet, ColumnView};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::space::tile_grid::TileGrid;
 
 use azulejo_format::NdRectangle;
@@ -53,7 +53,7 @@ use azulejo_format::filter::{Pipeline, Scratch};
 use azulejo_format::schema::{ArraySchema, ArrayType, NewArray};
 use place::Place;
 use rayon::prelude::*;
-use sample::{Part, Sample};
+use sample::{Part, Sample, ValueKind};
 use std::borrow::Cow;
 
 /// Cells of an array that is to be made: in any order, with their coordinates; of a dense one also
@@ -98,15 +98,9 @@ impl<'a> SampleCells<'a> {
 /// Bytes of cells that show what filters make of them, once they are in order.
 const SAMPLE_BYTES: u64 = 64 << 20;
 
-/// Bytes of cells that show whether texts repeat.
-const TEXT_BYTES: u64 = 16 << 20;
-
 /// Chooses the filters of all fields of a new array by some of its cells, except of those that
 /// `keeps` names: fields, and `@offsets` and `@validity` for those of the whole array. Without cells
 /// all stay as they are.
-///
-/// Without a goal only dictionaries are chosen: texts of which the cells show that they repeat get one
-/// before their filters, so that they are read in less time, and all else stays.
 ///
 /// # Errors
 /// [`crate::Error::SchemaMismatch`] and [`crate::Error::InvalidArgument`] for cells that could not be
@@ -115,63 +109,29 @@ pub fn choose_filters(
     context: &Context,
     array: &mut NewArray,
     cells: &SampleCells<'_>,
-    goal: impl Into<Option<Goal>>,
+    goal: Goal,
     keeps: &(dyn Fn(&str) -> bool + Sync),
 ) -> Result<()> {
-    let chosen = match goal.into() {
-        Some(goal) => sampled(context, array, cells, false, |schema, shapes, sample| {
-            let keeps = |place: Place, name: &str| {
-                (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
-            };
-            choose(schema, shapes, sample, goal, &keeps)
-        }),
-        None => sampled(context, array, cells, true, |schema, shapes, sample| {
-            dictionaries::choose(schema, shapes, sample, keeps)
-        }),
-    }?;
+    let keeps = |place: Place, name: &str| {
+        (array.schema.is_dense() && matches!(place, Place::Dimension(_))) || keeps(name)
+    };
+    let schema = &*as_given(&array.schema, cells);
+    let shapes = FieldShape::of_all(schema, &fields_of(schema))?;
+    let ones = input::all_valid(&shapes, &cells.columns);
+    let chosen = context.install(|| {
+        let input = input::bind(schema, &shapes, &cells.columns, &ones)?;
+        let place = (cells.subarray, cells.columns_first);
+        let sample = Sample::new(schema, &shapes, &input, place, tile_cells(&array.schema))?;
+        Ok::<_, Error>(choose(schema, &shapes, &sample, goal, &keeps))
+    })?;
     put(array, chosen);
     Ok(())
 }
 
-/// Bytes of a new array's cells, at most, that are worth a look before [`choose_filters`]; 0 where it has
-/// nothing to choose, as without a goal and without texts.
-///
-/// # Errors
-/// [`crate::Error::Unsupported`] for types of fields that cannot be written.
-pub fn sample_bytes(
-    context: &Context,
-    array: &NewArray,
-    goal: Option<Goal>,
-    keeps: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<u64> {
-    let most = match goal {
-        Some(_) => SAMPLE_BYTES,
-        None if dictionaries::may_repeat(array, keeps)? => TEXT_BYTES,
-        None => 0,
-    };
-    Ok(most.min(context.config().memory_budget / 8))
-}
-
-/// What is chosen by pieces of the tiles that some cells make; with `whole` as much of each as shows
-/// how many different cells it has.
-fn sampled<R: Send>(
-    context: &Context,
-    array: &NewArray,
-    cells: &SampleCells<'_>,
-    whole: bool,
-    choose: impl FnOnce(&ArraySchema, &[FieldShape], &Sample) -> R + Send,
-) -> Result<R> {
-    let schema = as_given(&array.schema, cells);
-    let shapes = FieldShape::of_all(&schema, &fields_of(&schema))?;
-    let ones = input::all_valid(&shapes, &cells.columns);
-    context.install(|| {
-        let schema = &*schema;
-        let input = input::bind(schema, &shapes, &cells.columns, &ones)?;
-        let place = (cells.subarray, cells.columns_first);
-        let tile_cells = tile_cells(&array.schema);
-        let sample = Sample::new(schema, &shapes, &input, place, tile_cells, whole)?;
-        Ok(choose(schema, &shapes, &sample))
-    })
+/// Bytes of a new array's cells, at most, that are worth a look before [`choose_filters`].
+#[must_use]
+pub fn sample_bytes(context: &Context) -> u64 {
+    SAMPLE_BYTES.min(context.config().memory_budget / 8)
 }
 
 /// Cells of a tile.
@@ -233,9 +193,27 @@ fn choose(
                 return None;
             }
             let part = sample.values(i, shape)?;
+            let best = match part.kind {
+                ValueKind::Strings => {
+                    let offsets = (&schema.offsets_filters, &sample.offsets(i)?);
+                    texts::best(&part, offsets, goal)?
+                }
+                _ => best(
+                    candidates::of(part.kind, &part.context, goal),
+                    &[part],
+                    goal,
+                )?,
+            };
             // A dimension without filters would have those of the coordinates.
-            let named = matches!(place, Place::Dimension(_));
-            Some((place, best(&[part], named, goal)?))
+            let named = matches!(place, Place::Dimension(_)) && best.filters.is_empty();
+            Some((
+                place,
+                if named {
+                    candidates::named_none()
+                } else {
+                    best
+                },
+            ))
         })
         .collect();
     // Whether the strings hold their offsets is known only now.
@@ -260,9 +238,10 @@ fn choose(
         (Place::Offsets, "@offsets", offsets),
         (Place::Validity, "@validity", validity),
     ] {
-        if !parts.is_empty()
+        if let Some(part) = parts.first()
             && !keeps(place, name)
-            && let Some(pipeline) = best(&parts, false, goal)
+            && let candidates = candidates::of(part.kind, &part.context, goal)
+            && let Some(pipeline) = best(candidates, &parts, goal)
         {
             chosen.push((place, pipeline));
         }
@@ -270,10 +249,8 @@ fn choose(
     chosen
 }
 
-/// The pipeline with the least cost for all parts, which are of one kind.
-fn best(parts: &[Part<'_>], named: bool, goal: Goal) -> Option<Pipeline> {
-    let first = parts.first()?;
-    let candidates = candidates::of(first.kind, &first.context, goal);
+/// The candidate with the least cost for all parts.
+fn best(candidates: Vec<Pipeline>, parts: &[Part<'_>], goal: Goal) -> Option<Pipeline> {
     let costs: Vec<Option<f64>> = candidates
         .par_iter()
         .map_init(Scratch::new, |scratch, pipeline| {
@@ -290,8 +267,5 @@ fn best(parts: &[Part<'_>], named: bool, goal: Goal) -> Option<Pipeline> {
             best = Some((cost, pipeline));
         }
     }
-    best.map(|(_, pipeline)| match pipeline.filters.is_empty() && named {
-        true => candidates::named_none(),
-        false => pipeline,
-    })
+    best.map(|(_, pipeline)| pipeline)
 }

@@ -85,9 +85,7 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
         }
         None => {}
     }
-    if let Some(optimize) = args.fields.optimize {
-        optimize::choose_for_dataset(session, &mut plan, optimize.goal())?;
-    }
+    optimize::choose_for_dataset(session, &mut plan, args.fields.goal())?;
     object.begin_making(&source_text(args))?;
     let made = dataset::make(session, &plan, &args.uri, args.at);
     if made.is_err() {

@@ -20,8 +20,8 @@ const PIECES: usize = 8;
 pub(super) const PIECE_BYTES: usize = 2 * 64 * 1024;
 /// Bytes of all fields of a piece, where there are many.
 const ROW_BYTES: usize = 4 << 20;
-/// How much more is looked at where it counts how many different cells a whole tile has.
-const WHOLE: usize = 8;
+/// How much more is looked at of texts, for which it counts how many different ones a whole tile has.
+const OF_TEXTS: usize = 8;
 /// Cells of a piece, where cells are large: fewer would say nothing.
 const FEWEST: usize = 256;
 /// Bytes of texts and offsets of a tile, at most, where they may be encoded together: these are one
@@ -66,6 +66,24 @@ impl Part<'_> {
         self.tiles.iter().map(texts).sum()
     }
 
+    /// As much of each piece as is looked at of other values.
+    pub fn beginnings(&self) -> Self {
+        let beginnings = self.tiles.iter().map(|&(data, starts)| match starts {
+            Some(starts) => {
+                let cells = starts.partition_point(|start| *start <= PIECE_BYTES as u64);
+                let end = starts
+                    .get(cells)
+                    .map_or(data.len(), |start| *start as usize);
+                (data.get(..end).unwrap_or(data), starts.get(..cells))
+            }
+            None => (data.get(..PIECE_BYTES).unwrap_or(data), None),
+        });
+        Self {
+            tiles: beginnings.collect(),
+            ..*self
+        }
+    }
+
     /// Bytes of them.
     fn bytes(&self) -> usize {
         self.tiles.iter().map(|(data, _)| data.len()).sum()
@@ -83,28 +101,22 @@ pub(super) fn context(schema: &ArraySchema, shape: &FieldShape) -> FilterContext
 }
 
 impl Sample {
-    /// Takes pieces of the tiles, of `tile_cells` each, that a write of these cells would make: with
-    /// `whole` as much of each as shows how many different cells it has.
+    /// Takes pieces of the tiles, of `tile_cells` each, that a write of these cells would make.
     pub fn new(
         schema: &ArraySchema,
         shapes: &[FieldShape],
         input: &Input<'_>,
         (subarray, columns_first): (Option<&NdRectangle>, bool),
         tile_cells: u64,
-        whole: bool,
     ) -> Result<Self> {
         let contexts = shapes.iter().map(|shape| context(schema, shape)).collect();
-        let times = if whole { WHOLE } else { 1 };
-        let bytes = PIECE_BYTES * times;
-        let cells = (ROW_BYTES * times / input.bytes_per_cell()).clamp(FEWEST, bytes);
+        let cells = (ROW_BYTES / input.bytes_per_cell()).clamp(FEWEST, PIECE_BYTES);
+        let tile = usize::try_from(tile_cells).unwrap_or(usize::MAX).max(1);
         let sampler = Sampler {
             shapes,
             input,
-            cells: match usize::try_from(tile_cells) {
-                Ok(tile @ 1..) if whole => cells.min(tile),
-                _ => cells,
-            },
-            bytes,
+            cells,
+            texts: (cells * OF_TEXTS).min(tile.max(cells)),
         };
         let pieces = match (schema.is_dense(), subarray) {
             _ if input.cell_num == 0 => Vec::new(),
@@ -131,12 +143,11 @@ impl Sample {
 
     /// The values of a field.
     pub fn values(&self, field: usize, shape: &FieldShape) -> Option<Part<'_>> {
-        let utf8 = matches!(shape.datatype, Datatype::StringAscii | Datatype::StringUtf8);
         let plain = shape.datatype.is_string()
             || shape.datatype.is_byte()
             || matches!(shape.datatype, Datatype::Any);
         let kind = match plain {
-            true if utf8 && shape.is_var() => ValueKind::Strings,
+            true if is_text(shape.datatype) && shape.is_var() => ValueKind::Strings,
             true => ValueKind::Bytes,
             false => ValueKind::Numbers,
         };
@@ -201,10 +212,10 @@ impl Sample {
 struct Sampler<'a> {
     shapes: &'a [FieldShape],
     input: &'a Input<'a>,
-    /// Cells of a piece, at most.
+    /// Cells of a piece, at most; of fields of texts more.
     cells: usize,
-    /// Bytes of a field of a piece, at most.
-    bytes: usize,
+    /// Texts of a piece, at most.
+    texts: usize,
 }
 
 impl Sampler<'_> {
@@ -227,7 +238,7 @@ impl Sampler<'_> {
                 let piece = |start: usize| {
                     let end = sorted
                         .len()
-                        .min(start.saturating_add(capacity.min(self.cells)));
+                        .min(start.saturating_add(capacity.min(self.texts)));
                     self.piece(sorted.get(start..end).unwrap_or_default())
                 };
                 starts(sorted.len(), capacity).map(piece).collect()
@@ -241,7 +252,7 @@ impl Sampler<'_> {
             let end = self
                 .input
                 .cell_num
-                .min(start.saturating_add(tile.min(self.cells)));
+                .min(start.saturating_add(tile.min(self.texts)));
             let cells: Vec<u32> = (start..end).filter_map(|i| u32::try_from(i).ok()).collect();
             self.piece(&cells)
         };
@@ -257,8 +268,8 @@ impl Sampler<'_> {
                     true => buffer.offsets.len().saturating_sub(1),
                     false => buffer.data.len() / shape.cell_size().max(1),
                 };
-                let all: Vec<u32> = (0..cells.min(self.cells) as u32).collect();
-                gathered(shape, &buffer.view(shape, cells), &all, self.bytes)
+                let all: Vec<u32> = (0..cells.min(self.texts) as u32).collect();
+                self.gathered(shape, &buffer.view(shape, cells), &all)
             };
             fields.map(cut).collect()
         };
@@ -268,9 +279,28 @@ impl Sampler<'_> {
     fn piece(&self, cells: &[u32]) -> Result<Vec<FieldBuffer>> {
         let fields = self.shapes.iter().zip(&self.input.fields);
         fields
-            .map(|(shape, view)| gathered(shape, view, cells, self.bytes))
+            .map(|(shape, view)| self.gathered(shape, view, cells))
             .collect()
     }
+
+    /// A field of the first of some cells, as many as make a piece.
+    fn gathered(
+        &self,
+        shape: &FieldShape,
+        view: &FieldView<'_>,
+        cells: &[u32],
+    ) -> Result<FieldBuffer> {
+        let (most, bytes) = match shape.is_var() && is_text(shape.datatype) {
+            true => (self.texts, PIECE_BYTES * OF_TEXTS),
+            false => (self.cells, PIECE_BYTES),
+        };
+        gathered(shape, view, cells.get(..most).unwrap_or(cells), bytes)
+    }
+}
+
+/// Whether cells of a type that vary in length are texts, which can hold their offsets.
+fn is_text(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
 }
 
 /// The first of some cells, as many as make a piece; of one that is larger than that its beginning.
