@@ -163,9 +163,19 @@ def tokens(sql):
     return TOKEN.findall(sql)
 
 
+def words_of(sql):
+    """Tokens without the blanks between them."""
+    return [token for token in tokens(sql) if token.strip()]
+
+
 def bare(token):
     """A name or a text without its quotes."""
     return token[1:-1] if token[:1] in "'\"`" else token
+
+
+def named(sql):
+    """The table of `CREATE TABLE t`, `INSERT INTO t` and their like."""
+    return bare(words_of(sql)[2])
 
 
 def quoted(name):
@@ -272,10 +282,8 @@ class Table:
     """A table of a test, and the statement that makes it or opens it again."""
 
     def __init__(self, sql, suite, folder, number):
-        words = [token for token in tokens(sql) if token.strip()]
-        at = 2
-        self.name, self.columns, columns, keyed = bare(words[at]), [], [], False
-        at += 1
+        words, at = words_of(sql), 3
+        self.name, columns, keyed = named(sql), [], False
         if words[at : at + 1] == ["("]:
             inside, at = parenthesised(words, at)
             for part in split(inside, ","):
@@ -326,10 +334,10 @@ def insert(sql, table):
     if "default" not in lower:
         return ours(sql)
     at = lower.index("values")
-    named = [bare(word) for word in words[:at] if word.strip() and word not in "(),"][3:] or [c.name for c in table.columns]
+    columns = [bare(word) for word in words[:at] if word.strip() and word not in "(),"][3:] or [c.name for c in table.columns]
     values, _ = parenthesised(words, words.index("(", at))
     values = ["".join(part).strip() for part in split(values, ",")]
-    kept = [pair for pair in zip(named, values, strict=True) if pair[1].lower() != "default"]
+    kept = [pair for pair in zip(columns, values, strict=True) if pair[1].lower() != "default"]
     names, values = ", ".join(quoted(name) for name, _ in kept), ", ".join(value for _, value in kept)
     return ours(f"INSERT INTO {table.name} ") + f"({names}) VALUES ({ours(values)})"
 
@@ -346,7 +354,7 @@ def load(sql, table, suite):
 
 def evolve(sql):
     """`ALTER TABLE` as options of `azulejo evolve`, for which SQL has no statement here."""
-    words = [token for token in tokens(sql) if token.strip()][3:]
+    words = words_of(sql)[3:]
     if words[0].upper() == "DROP":
         return ["--drop-attr", bare(words[1])]
     inside, _ = parenthesised(words, words.index("("))
@@ -462,8 +470,8 @@ class Test:
             if "uri=" in text and re.match(r"create table \S+ \(", text):
                 return "some of the columns of an array that is there"
             return next((reason for pattern, reason in OWN_TABLES if re.search(pattern, text)), None)
-        named = {bare(token) for token in tokens(sql)}
-        return next((reason for table, reason in self.left_out.items() if table in named), None)
+        names = {bare(token) for token in tokens(sql)}
+        return next((reason for table, reason in self.left_out.items() if table in names), None)
 
     def run(self):
         tests = self.suite / "t" / f"{self.name}.test"
@@ -477,10 +485,10 @@ class Test:
         reason = self.reason(sql)
         word = sql.split(None, 1)[0].lower()
         if word in ("create", "drop"):
-            named = bare([token for token in tokens(sql) if token.strip()][2])
-            self.left_out.pop(named, None)
+            name = named(sql)
+            self.left_out.pop(name, None)
             if word == "create" and reason and not fails:
-                self.left_out[named] = reason
+                self.left_out[name] = reason
         if reason and not fails:
             self.passed[reason] += 1
             return
@@ -515,7 +523,7 @@ class Test:
         return error
 
     def drop(self, sql, _):
-        name = bare([token for token in tokens(sql) if token.strip()][2])
+        name = named(sql)
         error = self.command(ours(sql))
         table = self.tables.pop(name)
         if table.own:
@@ -523,15 +531,14 @@ class Test:
         return error
 
     def insert(self, sql, _):
-        name = bare([token for token in tokens(sql) if token.strip()][2])
-        return self.command(insert(sql, self.tables[name]))
+        return self.command(insert(sql, self.tables[named(sql)]))
 
     def load(self, sql, _):
         name = bare(re.search(r"INTO\s+TABLE\s+(\S+)", sql, re.I).group(1))
         return self.command(load(sql, self.tables[name], self.suite))
 
     def alter(self, sql, _):
-        table = self.tables[bare([token for token in tokens(sql) if token.strip()][2])]
+        table = self.tables[named(sql)]
         code, _, error = self.call("evolve", table.location, *evolve(sql))
         # It is as the array says from now on.
         table.columns, table.options = [], {}
@@ -543,8 +550,8 @@ class Test:
         if code:
             return error
         # Tables that are made say an empty line each.
-        named = {bare(token) for token in tokens(sql)}
-        opened = any(table.name in named and not table.own for table in self.tables.values())
+        names = {bare(token) for token in tokens(sql)}
+        opened = any(table.name in names and not table.own for table in self.tables.values())
         return difference(sql, printed, *described(csv_rows(text.lstrip("\n"))), opened)
 
 
