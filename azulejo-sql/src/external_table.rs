@@ -101,14 +101,17 @@ fn refuse_clauses(command: &CreateExternalTable) -> Result<()> {
     }
 }
 
-/// Whether a column may be declared to be of a type: text is text, with labels or without.
+/// Whether a column may be declared to be of a type: text is text, with labels or without, and bytes
+/// are bytes, which arrays show as views.
 fn is_alike(own: &DataType, declared: &DataType) -> bool {
     let plain = |of: &DataType| match of {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         of => of.clone(),
     };
     let (own, declared) = (plain(own), plain(declared));
-    own == declared || (own.is_string() && declared.is_string())
+    own == declared
+        || (own.is_string() && declared.is_string())
+        || (own.is_binary() && declared.is_binary())
 }
 
 /// Columns and their types, to be read.

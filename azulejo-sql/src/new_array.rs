@@ -50,7 +50,12 @@ impl Options {
     pub fn table(&mut self) -> Result<TableOptions> {
         let mut table = TableOptions::new();
         if let Some(at) = self.0.remove("at") {
-            table = table.at(crate::time_travel::moment(&ScalarValue::from(at.as_str()))?);
+            // Options are text, milliseconds too.
+            let time = match at.parse::<i64>() {
+                Ok(milliseconds) => ScalarValue::from(milliseconds),
+                Err(_) => ScalarValue::from(at.as_str()),
+            };
+            table = table.at(crate::time_travel::moment(&time)?);
         }
         if self.flag("unwritten")? {
             table = table.unwritten();

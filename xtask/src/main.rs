@@ -108,6 +108,9 @@ cargo xtask TASK
   sql python                  arrays as tables of the Python wheel `datafusion`, with a package built for it
   sql random [--seed N] [--queries N]
                               random queries over random arrays, and with DuckDB on the same rows as Parquet: same answers
+  sql mytile [--from DIR] [--only TEXT] [--show]
+                              the tests of MyTile, MariaDB's engine on TileDB, where they are standard SQL: same answers;
+                              DIR is a checkout of it
   sql adbc                    the Flight SQL server as ADBC's driver sees it
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
@@ -189,6 +192,7 @@ fn main() -> ExitCode {
         ["sql", "tpch", rest @ ..] => sql::tpch(&root(), rest),
         ["sql", "python"] => sql::python(&root()),
         ["sql", "logic", rest @ ..] => sql::logic(&root(), rest),
+        ["sql", "mytile", rest @ ..] => sql::mytile(&root(), rest),
         ["sql", "adbc"] => sql::adbc(&root()),
         ["sql", "random", rest @ ..] => sql::random(&root(), rest),
         ["versus", "sql", rest @ ..] => sql::versus(&root(), rest),

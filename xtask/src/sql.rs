@@ -20,6 +20,10 @@ const ADBC: [&str; 4] = [
     "trustme==1.2.1",
 ];
 
+/// TileDB's storage engine for MariaDB, whose tests judge our SQL.
+const MYTILE: &str = "https://github.com/TileDB-Inc/TileDB-MariaDB";
+const MYTILE_COMMIT: &str = "91a2c116bd6fce54c3e3bb8669aa570c3f495a9d";
+
 /// Queries over each array of the generator's, which is a test of `azulejo-sql`.
 const QUERIES_AN_ARRAY: u64 = 40;
 
@@ -158,6 +162,42 @@ pub fn logic(root: &Path, rest: &[&str]) -> Outcome {
             .arg(tests.ok_or("datafusion-sqllogictest is not there")?)
             .args(rest),
     )
+}
+
+/// MyTile's own test files, in a checkout of its repository (`--from DIR`, or a new one): what they
+/// ask and MariaDB answered, where it is standard SQL. What follows goes to the script.
+pub fn mytile(root: &Path, rest: &[&str]) -> Outcome {
+    let (checkout, rest) = match rest {
+        ["--from", folder, rest @ ..] => (PathBuf::from(folder), rest),
+        rest => (mytile_checkout(root)?, rest),
+    };
+    let program = program(root)?;
+    // Its standard library is enough.
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    reference::run(
+        Command::new(python)
+            .arg(root.join("xtask/python/sql_mytile.py"))
+            .arg(program)
+            .arg(checkout)
+            .arg(target(root).join("sql-mytile"))
+            .args(rest),
+    )
+}
+
+/// MyTile's repository at the commit that its tests are taken from, without what was before.
+fn mytile_checkout(root: &Path) -> Result<PathBuf, String> {
+    let folder = target(root).join("mytile");
+    if !folder.join("mysql-test").exists() {
+        let git = |arguments: &[&str]| {
+            reference::run(Command::new("git").arg("-C").arg(&folder).args(arguments))
+        };
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+        git(&["init", "--quiet"])?;
+        git(&["fetch", "--quiet", "--depth", "1", MYTILE, MYTILE_COMMIT])?;
+        git(&["checkout", "--quiet", MYTILE_COMMIT])?;
+    }
+    Ok(folder)
 }
 
 /// Random queries over random arrays, beside DuckDB on the same rows as Parquet: `--seed N` is the

@@ -470,6 +470,45 @@ async fn functions_of_tiles() -> TestResult {
     Ok(())
 }
 
+/// Arrays show bytes as views: a declaration says what they are, not how they lie.
+#[tokio::test]
+async fn bytes_are_declared_as_such() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for name in ["t", "u"] {
+        rows(&session, &format!("CREATE EXTERNAL TABLE {name} (k INT, b BYTEA, PRIMARY KEY (k)) STORED AS AZULEJO LOCATION 'mem://bytes'")).await?;
+    }
+    rows(&session, "INSERT INTO t VALUES (1, 'x'), (2, NULL)").await?;
+    let all = rows(&session, "SELECT k, b FROM t ORDER BY k").await?;
+    assert_eq!(all, ["1|78", "2|∅"]);
+    assert_eq!(
+        rows(&session, "SELECT k FROM u WHERE b = 'x'").await?,
+        ["1"]
+    );
+    let other = "CREATE EXTERNAL TABLE v (k INT, b INT, PRIMARY KEY (k)) STORED AS AZULEJO LOCATION 'mem://bytes'";
+    assert!(refused(&session, other).await.contains("no column b"));
+    Ok(())
+}
+
+/// Options are text, which milliseconds are too.
+#[tokio::test]
+async fn options_take_times_in_milliseconds() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE t (k INT, v INT, PRIMARY KEY (k)) STORED AS AZULEJO LOCATION 'mem://at'").await?;
+    rows(&session, "INSERT INTO t VALUES (1, 2)").await?;
+    let at = |name: &str, time: &str| {
+        format!(
+            "CREATE EXTERNAL TABLE {name} STORED AS AZULEJO LOCATION 'mem://at' OPTIONS (at '{time}')"
+        )
+    };
+    rows(&session, &at("later", "99999999999999")).await?;
+    assert_eq!(rows(&session, "SELECT k, v FROM later").await?, ["1|2"]);
+    let before = refused(&session, &at("before", "-1")).await;
+    assert!(before.contains("no time since 1970"), "{before}");
+    Ok(())
+}
+
 /// Schemas of unions and of recursive queries are compared to the letter.
 #[tokio::test]
 async fn dimensions_with_other_tiles_are_columns_of_one_kind() -> TestResult {
