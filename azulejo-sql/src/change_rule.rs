@@ -60,7 +60,7 @@ impl AnalyzerRule for ChangeRule {
 /// An update: the new rows go where the old ones lie, and hide them.
 fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> {
     let name = &statement.table_name;
-    let schema = table.array().schema();
+    let (schema, shown) = (table.array().schema(), table.schema());
     if schema.allows_dups {
         return Err(DataFusionError::NotImplemented(format!(
             "UPDATE {name}: a cell of an array with duplicates cannot be replaced; an array that keeps one cell for each coordinate is made by `azulejo import --dims .. --unique`, or by CREATE TABLE .. AS SELECT without 'duplicates'"
@@ -70,9 +70,10 @@ fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> 
         return Err(DataFusionError::Internal("an update without rows".into()));
     };
     let aliases = names_of(projection, name)?;
-    for (dimension, expr) in schema.domain.dimensions.iter().zip(&projection.expr) {
-        let stays = match expr.clone().unalias() {
-            Expr::Column(column) => {
+    for dimension in &schema.domain.dimensions {
+        let expr = projection.expr.get(shown.index_of(&dimension.name)?);
+        let stays = match expr.cloned().map(Expr::unalias) {
+            Some(Expr::Column(column)) => {
                 let target = column.relation.as_ref().is_none_or(|r| aliases.contains(r));
                 target && column.name == dimension.name
             }

@@ -177,7 +177,7 @@ impl NewArrayOfRows {
             place: place.clone(),
             new,
             optimized,
-            columns,
+            columns: Arc::clone(&columns),
         };
         let plan = LogicalPlan::Dml(DmlStatement::new(
             reference
@@ -193,6 +193,8 @@ impl NewArrayOfRows {
         };
         frame.collect().await?;
         let table = blocking(move || Ok(ArrayTable::open(place, TableOptions::new()))).await??;
+        let names: Vec<&str> = columns.fields().iter().map(|f| f.name().as_str()).collect();
+        let table = table.showing_first(&names)?;
         session.register_table(reference, Arc::new(table))?;
         nothing(session)
     }

@@ -22,7 +22,10 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::prelude::SessionConfig;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,7 +76,8 @@ impl TableOptions {
     }
 }
 
-/// An array as a table: its dimensions, then its attributes, are the columns; its cells the rows.
+/// An array as a table: its dimensions, then its attributes, are the columns, unless a statement that
+/// made the table says another order; its cells the rows.
 ///
 /// The columns are those of the array when the table was made. Each scan opens the array, and reads
 /// one snapshot of it.
@@ -82,6 +86,9 @@ pub struct ArrayTable {
     place: ArrayHandle,
     options: TableOptions,
     columns: Arc<TableColumns>,
+    /// The columns as the table shows them, by their indices in `columns`.
+    order: Vec<usize>,
+    schema: SchemaRef,
     constraints: Constraints,
     /// What `INSERT` writes where it says nothing, by column.
     defaults: HashMap<String, Expr>,
@@ -121,21 +128,42 @@ impl ArrayTable {
 
     fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
         let columns = Arc::new(TableColumns::of(&array)?);
-        // Without duplicates the dimensions are a key, if SQL tells coordinates apart: plans leave
-        // out groups that a key makes needless.
-        let mut dimensions = array.schema().domain.dimensions.iter().enumerate();
-        let key =
-            !array.schema().allows_dups && dimensions.all(|(d, of)| columns.shows_each(d, of));
-        let dimensions = (0..array.schema().domain.ndim()).collect();
-        let constraints = key.then_some(Constraint::PrimaryKey(dimensions));
         Ok(Self {
             place,
             options,
+            order: (0..columns.all().len()).collect(),
+            schema: Arc::clone(columns.schema()),
+            constraints: key_of(&array, &columns, |dimension| Some(dimension)),
             columns,
-            constraints: Constraints::new_unverified(constraints.into_iter().collect()),
             defaults: HashMap::new(),
             array,
         })
+    }
+
+    /// The same table, which shows these columns first, in this order, as far as there are such.
+    pub(crate) fn showing_first(mut self, names: &[&str]) -> Result<Self> {
+        let mut order: Vec<usize> = Vec::with_capacity(self.order.len());
+        let named = names.iter().filter_map(|name| self.columns.index_of(name));
+        for index in named.chain(0..self.order.len()) {
+            if !order.contains(&index) {
+                order.push(index);
+            }
+        }
+        let shown = |column| order.iter().position(|index| *index == column);
+        self.constraints = key_of(&self.array, &self.columns, shown);
+        self.schema = Arc::new(self.columns.schema().project(&order)?);
+        self.order = order;
+        Ok(self)
+    }
+
+    /// The same table as it was at another time, or by other options.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub(crate) fn with_options(&self, options: TableOptions) -> Result<Self> {
+        let fields = self.schema.fields().iter();
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+        Self::open(self.place.clone(), options)?.showing_first(&names)
     }
 
     /// The same table, whose columns have defaults. They belong to the table: an array keeps none.
@@ -161,7 +189,7 @@ impl ArrayTable {
         &self.options
     }
 
-    /// The columns.
+    /// The columns: the array's dimensions, then its attributes.
     #[must_use]
     pub fn columns(&self) -> &Arc<TableColumns> {
         &self.columns
@@ -202,10 +230,25 @@ pub async fn blocking<T: Send + 'static>(
         .map_err(external)
 }
 
+/// Without duplicates the dimensions are a key, if SQL tells coordinates apart: plans leave out groups
+/// that a key makes needless. `shown` says where a column stands.
+fn key_of(
+    array: &Array,
+    columns: &TableColumns,
+    shown: impl Fn(usize) -> Option<usize>,
+) -> Constraints {
+    let schema = array.schema();
+    let mut dimensions = schema.domain.dimensions.iter().enumerate();
+    let key = !schema.allows_dups && dimensions.all(|(d, of)| columns.shows_each(d, of));
+    let dimensions = || (0..schema.domain.ndim()).filter_map(&shown).collect();
+    let key = key.then(|| Constraint::PrimaryKey(dimensions()));
+    Constraints::new_unverified(key.into_iter().collect())
+}
+
 #[async_trait]
 impl TableProvider for ArrayTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(self.columns.schema())
+        Arc::clone(&self.schema)
     }
 
     fn constraints(&self) -> Option<&Constraints> {
@@ -221,11 +264,8 @@ impl TableProvider for ArrayTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        Some(statistics::of_array(
-            &self.array,
-            &self.columns,
-            self.options.unwritten,
-        ))
+        let known = statistics::of_array(&self.array, &self.columns, self.options.unwritten);
+        Some(known.project(Some(&self.order)))
     }
 
     fn supports_filters_pushdown(
@@ -274,8 +314,13 @@ impl TableProvider for ArrayTable {
                 self.split(&array, subarray, wanted).await?
             }
         };
-        let columns = self.columns.all().len();
-        let projection = projection.map_or_else(|| (0..columns).collect(), Vec::clone);
+        let projection = match projection {
+            Some(shown) => shown
+                .iter()
+                .filter_map(|i| self.order.get(*i).copied())
+                .collect(),
+            None => self.order.clone(),
+        };
         let scan = ArrayScan::new(
             array,
             &self.options,
@@ -299,8 +344,9 @@ impl TableProvider for ArrayTable {
                 "{op} of an array: TRUNCATE it first"
             )));
         }
-        let schema = self.columns.schema();
-        schema.logically_equivalent_names_and_types(&input.schema())?;
+        self.schema
+            .logically_equivalent_names_and_types(&input.schema())?;
+        let input = self.in_order_of_the_array(input)?;
         let sink = Arc::new(ArraySink::new(self));
         Ok(Arc::new(DataSinkExec::new(input, sink, None)))
     }
@@ -365,6 +411,25 @@ impl ArrayTable {
         }
         let sink = Arc::new(DeleteSink::new(self)?);
         Ok(Arc::new(DataSinkExec::new(going, sink, None)))
+    }
+
+    /// Rows of the table with the array's columns in their order.
+    fn in_order_of_the_array(
+        &self,
+        rows: Arc<dyn ExecutionPlan>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.order.is_sorted() {
+            return Ok(rows);
+        }
+        let fields = self.columns.schema().fields().iter();
+        let columns = fields.map(|field| {
+            let index = self.schema.index_of(field.name())?;
+            let name = field.name().clone();
+            let expr = Arc::new(Column::new(&name, index)) as Arc<dyn PhysicalExpr>;
+            Ok(ProjectionExpr::new(expr, name))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(ProjectionExec::try_new(columns, rows)?))
     }
 
     /// Only the present can be written to.

@@ -129,7 +129,7 @@ impl RelationPlanner for ArrayRelations {
             time: Some(azulejo::TimeRange::until(time)),
             ..*table.options()
         };
-        let then = ArrayTable::open(table.place().clone(), options)?;
+        let then = table.with_options(options)?;
         let plan = LogicalPlanBuilder::scan(reference, provider_as_source(Arc::new(then)), None)?;
         let plan = PlannedRelation::new(plan.build()?, alias.clone());
         Ok(RelationPlanning::Planned(Box::new(plan)))

@@ -190,8 +190,11 @@ async fn arrays_of_all_kinds_answer_what_users_ask() -> TestResult {
             .await
             .map_err(|error| format!("{name}: {error}"))?;
         let place = context.array(&format!("mem://attacks/{name}"));
-        let table = ArrayTable::open(place, TableOptions::new())?;
+        let table = Arc::new(ArrayTable::open(place, TableOptions::new())?);
         memory.register_table(*name, Arc::new(rows_of(&table)?))?;
+        // With the columns as the array has them, not as the query had.
+        arrays.deregister_table(*name)?;
+        arrays.register_table(*name, table)?;
     }
     let queries = ARRAYS
         .iter()

@@ -663,3 +663,62 @@ async fn tiles_are_numbered_in_the_widest_domains() -> TestResult {
     assert_eq!(extent, ["4294967295.0"]);
     Ok(())
 }
+
+/// Whoever declares columns, or makes a table of rows, has them in that order, wherever the dimensions
+/// stand among them.
+#[tokio::test]
+async fn columns_come_as_a_statement_says() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (a VARCHAR, y INT, b BIGINT DEFAULT 7, x INT, PRIMARY KEY (x, y)) STORED AS AZULEJO LOCATION 'mem://t' OPTIONS ('domain.x' '0..99', 'tile.x' '10', 'domain.y' '0..99', 'tile.y' '10')",
+        "INSERT INTO t VALUES ('one', 1, 10, 2), ('two', 2, 20, 1)",
+        "INSERT INTO t (x, y, a) VALUES (5, 6, 'three')",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let all = |order: &str| format!("SELECT * FROM t ORDER BY {order}");
+    let three = ["two|2|20|1", "one|1|10|2", "three|6|7|5"];
+    assert_eq!(rows(&session, &all("x")).await?, three);
+    assert_eq!(rows(&session, &all("x, y")).await?, three);
+    let plan = plan(&session, &all("x, y")).await?;
+    assert!(!plan.contains("SortExec"), "{plan}");
+    for (query, answer) in [
+        (
+            "SELECT b, x FROM t WHERE y BETWEEN 2 AND 6 AND b < 20",
+            "7|5",
+        ),
+        ("SELECT max(y), min(b), count(*) FROM t", "6|7|3"),
+        ("SELECT a FROM t WHERE x = 1 GROUP BY x, y, a", "two"),
+        (
+            "SELECT l.a, r.b FROM t l JOIN t r ON l.x = r.y AND l.y = r.x WHERE l.x = 1",
+            "two|10",
+        ),
+    ] {
+        assert_eq!(rows(&session, query).await?, [answer], "{query}");
+    }
+    rows(&session, "UPDATE t SET b = b + y WHERE a = 'one'").await?;
+    let why = refused(&session, "UPDATE t SET y = 3").await;
+    assert!(why.contains("y is a dimension"), "{why}");
+    rows(&session, "DELETE FROM t WHERE y = 2").await?;
+    let left = ["one|1|11|2", "three|6|7|5"];
+    assert_eq!(rows(&session, &all("x")).await?, left);
+    let then = "SELECT * FROM t TIMESTAMP AS OF '2999-01-01' ORDER BY x";
+    assert_eq!(rows(&session, then).await?, left);
+    // By its location the array's own order counts.
+    let own = "SELECT * FROM 'mem://t' WHERE x = 2";
+    assert_eq!(rows(&session, own).await?, ["2|1|one|11"]);
+    // Some columns of an array that is there, before the others.
+    for statement in [
+        "CREATE EXTERNAL TABLE s (b BIGINT, x INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "CREATE TABLE made WITH (location = 'mem://made', dimensions = 'x', \"domain.x\" = '0..99', \"tile.x\" = '10') AS SELECT a, x, b FROM t",
+        "INSERT INTO made VALUES ('four', 4, 40)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let some = rows(&session, "SELECT * FROM s WHERE x = 2").await?;
+    assert_eq!(some, ["11|2|1|one"]);
+    let made = rows(&session, "SELECT * FROM made ORDER BY x").await?;
+    assert_eq!(made, ["one|2|11", "four|4|40", "three|5|7"]);
+    Ok(())
+}
