@@ -133,7 +133,7 @@ impl ArrayTable {
             options,
             order: (0..columns.all().len()).collect(),
             schema: Arc::clone(columns.schema()),
-            constraints: key_of(&array, &columns, |dimension| Some(dimension)),
+            constraints: key_of(&array, &columns, Some),
             columns,
             defaults: HashMap::new(),
             array,

@@ -49,7 +49,7 @@ use crate::error::{Error, Result};
 use crate::space::tile_grid::TileGrid;
 
 use azulejo_format::NdRectangle;
-use azulejo_format::filter::{Pipeline, Scratch};
+use azulejo_format::filter::Pipeline;
 use azulejo_format::schema::{ArraySchema, ArrayType, NewArray};
 use place::Place;
 use rayon::prelude::*;
@@ -198,7 +198,7 @@ fn choose(
                     let offsets = (&schema.offsets_filters, &sample.offsets(i)?);
                     texts::best(&part, offsets, goal)?
                 }
-                _ => best(
+                _ => cost::best(
                     candidates::of(part.kind, &part.context, goal),
                     &[part],
                     goal,
@@ -241,31 +241,10 @@ fn choose(
         if let Some(part) = parts.first()
             && !keeps(place, name)
             && let candidates = candidates::of(part.kind, &part.context, goal)
-            && let Some(pipeline) = best(candidates, &parts, goal)
+            && let Some(pipeline) = cost::best(candidates, &parts, goal)
         {
             chosen.push((place, pipeline));
         }
     }
     chosen
-}
-
-/// The candidate with the least cost for all parts.
-fn best(candidates: Vec<Pipeline>, parts: &[Part<'_>], goal: Goal) -> Option<Pipeline> {
-    let costs: Vec<Option<f64>> = candidates
-        .par_iter()
-        .map_init(Scratch::new, |scratch, pipeline| {
-            let of = |part: &Part<'_>| cost::of(pipeline, part, goal, scratch);
-            parts.iter().map(of).sum()
-        })
-        .collect();
-    let mut best: Option<(f64, Pipeline)> = None;
-    for (pipeline, cost) in candidates.into_iter().zip(costs) {
-        // Of what is as good, the first: the simplest.
-        if let Some(cost) = cost
-            && best.as_ref().is_none_or(|(least, _)| cost < *least)
-        {
-            best = Some((cost, pipeline));
-        }
-    }
-    best.map(|(_, pipeline)| pipeline)
 }

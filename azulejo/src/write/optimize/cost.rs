@@ -3,6 +3,7 @@
 use super::goal::Goal;
 use super::sample::{Part, ValueKind};
 use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
+use rayon::prelude::*;
 
 /// A copy: what nothing to undo costs, too. Nanoseconds a byte, as all rates here.
 ///
@@ -45,6 +46,27 @@ fn rate_of(filter: &Filter, size: usize, planes: bool, before: usize, behind: us
         Filter::Dictionary { .. } => 0.01 + 0.1 * ratio,
         _ => COPY,
     }
+}
+
+/// The candidate with the least cost for all parts.
+pub(super) fn best(candidates: Vec<Pipeline>, parts: &[Part<'_>], goal: Goal) -> Option<Pipeline> {
+    let costs: Vec<Option<f64>> = candidates
+        .par_iter()
+        .map_init(Scratch::new, |scratch, pipeline| {
+            let cost = |part: &Part<'_>| of(pipeline, part, goal, scratch);
+            parts.iter().map(cost).sum()
+        })
+        .collect();
+    let mut best: Option<(f64, Pipeline)> = None;
+    for (pipeline, cost) in candidates.into_iter().zip(costs) {
+        // Of what is as good, the first: the simplest.
+        if let Some(cost) = cost
+            && best.as_ref().is_none_or(|(least, _)| cost < *least)
+        {
+            best = Some((cost, pipeline));
+        }
+    }
+    best.map(|(_, pipeline)| pipeline)
 }
 
 /// The cost of a part in nanoseconds; `None` where the pipeline cannot store it.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::column::ColumnType;
 use crate::config::Config;
-use azulejo_format::filter::Filter;
+use azulejo_format::filter::{Filter, Scratch};
 use azulejo_format::{CellValNum, Datatype};
 
 fn context() -> Context {

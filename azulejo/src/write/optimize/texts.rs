@@ -5,7 +5,7 @@
 
 use super::goal::Goal;
 use super::sample::Part;
-use super::{best as best_of, candidates, cost};
+use super::{candidates, cost};
 use azulejo_format::filter::{Pipeline, Scratch};
 
 /// The filters with the least cost: the best with a dictionary, or the best without one, whose offsets
@@ -27,7 +27,7 @@ pub(super) fn best(
     };
     let least = [without, with]
         .into_iter()
-        .filter_map(|candidates| best_of(candidates, &beginnings, goal))
+        .filter_map(|candidates| cost::best(candidates, &beginnings, goal))
         .filter_map(cost)
         .min_by(|(a, _), (b, _)| a.total_cmp(b));
     least.map(|(_, pipeline)| pipeline)
