@@ -193,8 +193,7 @@ impl NewArrayOfRows {
         };
         frame.collect().await?;
         let table = blocking(move || Ok(ArrayTable::open(place, TableOptions::new()))).await??;
-        let names: Vec<&str> = columns.fields().iter().map(|f| f.name().as_str()).collect();
-        let table = table.showing_first(&names)?;
+        let table = table.showing_first(&columns)?;
         session.register_table(reference, Arc::new(table))?;
         nothing(session)
     }

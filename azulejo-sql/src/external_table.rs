@@ -81,8 +81,7 @@ impl TableProviderFactory for ArrayTableFactory {
                 )));
             }
         }
-        let names: Vec<&str> = columns.fields().iter().map(|f| f.name().as_str()).collect();
-        let table = table.showing_first(&names)?;
+        let table = table.showing_first(columns)?;
         let table = table.with_defaults(command.column_defaults.clone())?;
         Ok(Arc::new(table))
     }

@@ -14,7 +14,7 @@ use crate::write::ArraySink;
 use async_trait::async_trait;
 use azulejo::array::PinnedSnapshot;
 use azulejo::{Array, ArrayHandle, Subarray, TimeRange};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, SchemaExt, Statistics};
 use datafusion::datasource::sink::DataSinkExec;
@@ -128,30 +128,32 @@ impl ArrayTable {
 
     fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
         let columns = Arc::new(TableColumns::of(&array)?);
-        Ok(Self {
+        let table = Self {
             place,
             options,
-            order: (0..columns.all().len()).collect(),
+            order: Vec::new(),
             schema: Arc::clone(columns.schema()),
-            constraints: key_of(&array, &columns, Some),
             columns,
+            constraints: Constraints::default(),
             defaults: HashMap::new(),
             array,
-        })
+        };
+        table.showing_first(&Schema::empty())
     }
 
     /// The same table, which shows these columns first, in this order, as far as there are such.
-    pub(crate) fn showing_first(mut self, names: &[&str]) -> Result<Self> {
-        let mut order: Vec<usize> = Vec::with_capacity(self.order.len());
-        let named = names.iter().filter_map(|name| self.columns.index_of(name));
-        for index in named.chain(0..self.order.len()) {
-            if !order.contains(&index) {
-                order.push(index);
-            }
-        }
-        let shown = |column| order.iter().position(|index| *index == column);
-        self.constraints = key_of(&self.array, &self.columns, shown);
-        self.schema = Arc::new(self.columns.schema().project(&order)?);
+    pub(crate) fn showing_first(mut self, columns: &Schema) -> Result<Self> {
+        let own = self.columns.schema();
+        let names = columns.fields().iter().map(|field| field.name().as_str());
+        let ranks: HashMap<&str, usize> = names.zip(0..).collect();
+        let rank = |index: &usize| {
+            let rank = ranks.get(own.field(*index).name().as_str());
+            rank.copied().unwrap_or(usize::MAX)
+        };
+        let mut order: Vec<usize> = (0..own.fields().len()).collect();
+        order.sort_by_key(rank);
+        self.schema = Arc::new(own.project(&order)?);
+        self.constraints = key_of(&self.array, &self.columns, &order);
         self.order = order;
         Ok(self)
     }
@@ -161,9 +163,7 @@ impl ArrayTable {
     /// # Errors
     /// Those of [`Self::open`].
     pub(crate) fn with_options(&self, options: TableOptions) -> Result<Self> {
-        let fields = self.schema.fields().iter();
-        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
-        Self::open(self.place.clone(), options)?.showing_first(&names)
+        Self::open(self.place.clone(), options)?.showing_first(&self.schema)
     }
 
     /// The same table, whose columns have defaults. They belong to the table: an array keeps none.
@@ -231,18 +231,14 @@ pub async fn blocking<T: Send + 'static>(
 }
 
 /// Without duplicates the dimensions are a key, if SQL tells coordinates apart: plans leave out groups
-/// that a key makes needless. `shown` says where a column stands.
-fn key_of(
-    array: &Array,
-    columns: &TableColumns,
-    shown: impl Fn(usize) -> Option<usize>,
-) -> Constraints {
+/// that a key makes needless. Columns stand in this order.
+fn key_of(array: &Array, columns: &TableColumns, order: &[usize]) -> Constraints {
     let schema = array.schema();
     let mut dimensions = schema.domain.dimensions.iter().enumerate();
     let key = !schema.allows_dups && dimensions.all(|(d, of)| columns.shows_each(d, of));
-    let dimensions = || (0..schema.domain.ndim()).filter_map(&shown).collect();
-    let key = key.then(|| Constraint::PrimaryKey(dimensions()));
-    Constraints::new_unverified(key.into_iter().collect())
+    let shown = |d| order.iter().position(|index| *index == d);
+    let key = key.then(|| (0..schema.domain.ndim()).filter_map(shown).collect());
+    Constraints::new_unverified(key.map(Constraint::PrimaryKey).into_iter().collect())
 }
 
 #[async_trait]

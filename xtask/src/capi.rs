@@ -136,9 +136,8 @@ pub fn install(root: &Path, prefix: &Path) -> Outcome {
 pub fn versus(root: &Path, reference_library: &Path, rest: &[&str]) -> Outcome {
     let compare = beside(root, "AZULEJO_BENCH", "bench", "compare")?;
     let ours = build(root, false)?;
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     reference::run(
-        Command::new(python)
+        Command::new(reference::system_python())
             .arg(compare)
             .arg(ours)
             .arg(reference_library)

@@ -15,6 +15,7 @@ mod fences;
 mod fixtures;
 mod fuzz;
 mod fuzz_corpus;
+mod git;
 mod header;
 mod interop;
 mod interop_messages;

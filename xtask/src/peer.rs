@@ -4,7 +4,7 @@
 //! makes an environment of its own, puts the library in the place of the one that the wheel bundles
 //! and writes what each test gave. What the reference gives is in `reference.tsv` beside it.
 
-use crate::{Outcome, capi};
+use crate::{Outcome, capi, reference};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ pub fn run(root: &Path, options: &[&str]) -> Outcome {
         None => capi::build(root, debug)?,
     };
     let out = std::env::temp_dir().join(format!("azulejo-peer-{}.tsv", std::process::id()));
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let python = reference::system_python();
     println!("the suite runs on {} ..", library.display());
     // It fails if a test does; what counts is what it writes.
     let status = Command::new(&python)

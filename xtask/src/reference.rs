@@ -22,8 +22,7 @@ pub fn python() -> Result<PathBuf, String> {
         return Ok(python);
     }
     println!("making the reference's environment in {}", dir.display());
-    let system = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    run(Command::new(system)
+    run(Command::new(system_python())
         .args(["-m", "venv", "--clear"])
         .arg(&dir))?;
     run(Command::new(&python)
@@ -37,6 +36,11 @@ pub fn python() -> Result<PathBuf, String> {
         .args(PACKAGES))?;
     std::fs::write(&stamp, PACKAGES.join(" ")).map_err(|e| format!("{}: {e}", stamp.display()))?;
     Ok(python)
+}
+
+/// The Python that is there: `PYTHON`, or `python3`.
+pub fn system_python() -> String {
+    std::env::var("PYTHON").unwrap_or_else(|_| "python3".into())
 }
 
 /// Runs a command to its end; an error says which one failed.

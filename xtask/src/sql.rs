@@ -1,7 +1,7 @@
 //! `cargo xtask sql`: arrays beside other engines on the same rows.
 
 use crate::cargo::{cargo, forget_package, target};
-use crate::{Outcome, reference, wheel};
+use crate::{Outcome, git, reference, wheel};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,35 +169,21 @@ pub fn logic(root: &Path, rest: &[&str]) -> Outcome {
 pub fn mytile(root: &Path, rest: &[&str]) -> Outcome {
     let (checkout, rest) = match rest {
         ["--from", folder, rest @ ..] => (PathBuf::from(folder), rest),
-        rest => (mytile_checkout(root)?, rest),
+        rest => {
+            let folder = target(root).join("mytile");
+            git::checkout(&folder, MYTILE, MYTILE_COMMIT)?;
+            (folder, rest)
+        }
     };
     let program = program(root)?;
-    // Its standard library is enough.
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     reference::run(
-        Command::new(python)
+        Command::new(reference::system_python())
             .arg(root.join("xtask/python/sql_mytile.py"))
             .arg(program)
             .arg(checkout)
             .arg(target(root).join("sql-mytile"))
             .args(rest),
     )
-}
-
-/// MyTile's repository at the commit that its tests are taken from, without what was before.
-fn mytile_checkout(root: &Path) -> Result<PathBuf, String> {
-    let folder = target(root).join("mytile");
-    if !folder.join("mysql-test").exists() {
-        let git = |arguments: &[&str]| {
-            reference::run(Command::new("git").arg("-C").arg(&folder).args(arguments))
-        };
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| format!("{}: {error}", folder.display()))?;
-        git(&["init", "--quiet"])?;
-        git(&["fetch", "--quiet", "--depth", "1", MYTILE, MYTILE_COMMIT])?;
-        git(&["checkout", "--quiet", MYTILE_COMMIT])?;
-    }
-    Ok(folder)
 }
 
 /// Random queries over random arrays, beside DuckDB on the same rows as Parquet: `--seed N` is the

@@ -193,27 +193,19 @@ fn choose(
                 return None;
             }
             let part = sample.values(i, shape)?;
+            let candidates = candidates::of(part.kind, &part.context, goal);
             let best = match part.kind {
                 ValueKind::Strings => {
                     let offsets = (&schema.offsets_filters, &sample.offsets(i)?);
-                    texts::best(&part, offsets, goal)?
+                    texts::best(candidates, &part, offsets, goal)?
                 }
-                _ => cost::best(
-                    candidates::of(part.kind, &part.context, goal),
-                    &[part],
-                    goal,
-                )?,
+                _ => cost::best(candidates, &[part], goal)?,
             };
-            // A dimension without filters would have those of the coordinates.
-            let named = matches!(place, Place::Dimension(_)) && best.filters.is_empty();
-            Some((
-                place,
-                if named {
-                    candidates::named_none()
-                } else {
-                    best
-                },
-            ))
+            Some(match place {
+                // It would have the filters of the coordinates.
+                Place::Dimension(_) if best.filters.is_empty() => (place, candidates::named_none()),
+                _ => (place, best),
+            })
         })
         .collect();
     // Whether the strings hold their offsets is known only now.

@@ -215,9 +215,8 @@ pub fn s3(root: &Path) -> Result<Server, String> {
 fn python() -> Result<PathBuf, String> {
     let dir = folder().join("python");
     once(&dir, &PYTHON_PACKAGES.join(" "), || {
-        let system = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
         reference::run(
-            Command::new(system)
+            Command::new(reference::system_python())
                 .args(["-m", "venv", "--clear"])
                 .arg(&dir),
         )?;

@@ -1,6 +1,6 @@
 //! What the programs are made of, and how they are compiled.
 
-use crate::{Outcome, reference};
+use crate::{Outcome, git};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,13 +68,7 @@ pub fn fetch(work: &Path) -> Result<PathBuf, String> {
     let folder = work.join("sources");
     make_folder(&folder)?;
     for (name, url, tag) in SOURCES {
-        if !folder.join(name).is_dir() {
-            reference::run(
-                Command::new("git")
-                    .args(["clone", "--quiet", "--depth", "1", "--branch", tag, url])
-                    .arg(folder.join(name)),
-            )?;
-        }
+        git::checkout(&folder.join(name), url, tag)?;
     }
     Ok(folder)
 }

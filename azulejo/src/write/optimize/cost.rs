@@ -1,7 +1,7 @@
 //! What a pipeline costs a reader: bytes to bring, and the time to undo filters.
 
 use super::goal::Goal;
-use super::sample::{Part, ValueKind};
+use super::sample::Part;
 use azulejo_format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use rayon::prelude::*;
 
@@ -11,10 +11,6 @@ use rayon::prelude::*;
 /// cells give the same filters everywhere. Between machines their proportions change less than clocks
 /// vary on one.
 const COPY: f64 = 0.03;
-
-/// What the offset of a text takes, as offsets are mostly filtered: stored bytes, nanoseconds.
-const OFFSET_BYTES: f64 = 1.5;
-const OFFSET_TIME: f64 = 1.0;
 
 /// What an offset takes behind its filters: it becomes a number, and is held against the others.
 const OFFSET_CHECK: f64 = 0.7;
@@ -69,39 +65,8 @@ pub(super) fn best(candidates: Vec<Pipeline>, parts: &[Part<'_>], goal: Goal) ->
     best.map(|(_, pipeline)| pipeline)
 }
 
-/// The cost of a part in nanoseconds; `None` where the pipeline cannot store it.
+/// The cost of what a pipeline stores of a part, in nanoseconds; `None` where it cannot store it.
 pub(super) fn of(
-    pipeline: &Pipeline,
-    part: &Part<'_>,
-    goal: Goal,
-    scratch: &mut Scratch,
-) -> Option<f64> {
-    let cost = without_offsets(pipeline, part, goal, scratch)?;
-    // Texts that do not hold their offsets have them beside them.
-    let texts = match part.kind {
-        ValueKind::Strings if !pipeline.keeps_offsets_in_data(&part.context) => part.texts() as f64,
-        _ => 0.0,
-    };
-    Some(cost + texts * (OFFSET_TIME + goal.byte_price() * OFFSET_BYTES))
-}
-
-/// The cost of texts and of their offsets, where these are filtered by `offsets`.
-pub(super) fn with_offsets(
-    (pipeline, part): (&Pipeline, &Part<'_>),
-    (offsets_pipeline, offsets): (&Pipeline, &Part<'_>),
-    goal: Goal,
-    scratch: &mut Scratch,
-) -> Option<f64> {
-    let cost = without_offsets(pipeline, part, goal, scratch)?;
-    if pipeline.keeps_offsets_in_data(&part.context) {
-        return Some(cost);
-    }
-    let beside = without_offsets(offsets_pipeline, offsets, goal, scratch)?;
-    Some(cost + beside + part.texts() as f64 * OFFSET_CHECK)
-}
-
-/// The cost of what a pipeline stores.
-fn without_offsets(
     pipeline: &Pipeline,
     part: &Part<'_>,
     goal: Goal,
@@ -123,6 +88,21 @@ fn without_offsets(
         );
     }
     Some(time + goal.byte_price() * stored as f64)
+}
+
+/// The cost of texts and of their offsets, where these are filtered by `offsets`.
+pub(super) fn with_offsets(
+    (pipeline, part): (&Pipeline, &Part<'_>),
+    (offsets_pipeline, offsets): (&Pipeline, &Part<'_>),
+    goal: Goal,
+    scratch: &mut Scratch,
+) -> Option<f64> {
+    let cost = of(pipeline, part, goal, scratch)?;
+    if pipeline.keeps_offsets_in_data(&part.context) {
+        return Some(cost);
+    }
+    let beside = of(offsets_pipeline, offsets, goal, scratch)?;
+    Some(cost + beside + part.texts() as f64 * OFFSET_CHECK)
 }
 
 /// Bytes of a part before the first filter and behind each; the offsets that strings keep count.

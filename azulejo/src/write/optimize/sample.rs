@@ -147,7 +147,7 @@ impl Sample {
             || shape.datatype.is_byte()
             || matches!(shape.datatype, Datatype::Any);
         let kind = match plain {
-            true if is_text(shape.datatype) && shape.is_var() => ValueKind::Strings,
+            true if is_text(shape) => ValueKind::Strings,
             true => ValueKind::Bytes,
             false => ValueKind::Numbers,
         };
@@ -283,66 +283,58 @@ impl Sampler<'_> {
             .collect()
     }
 
-    /// A field of the first of some cells, as many as make a piece.
+    /// A field of the first of some cells, as many as make a piece; of one that is larger than that its
+    /// beginning.
     fn gathered(
         &self,
         shape: &FieldShape,
         view: &FieldView<'_>,
         cells: &[u32],
     ) -> Result<FieldBuffer> {
-        let (most, bytes) = match shape.is_var() && is_text(shape.datatype) {
+        let (most, piece) = match is_text(shape) {
             true => (self.texts, PIECE_BYTES * OF_TEXTS),
             false => (self.cells, PIECE_BYTES),
         };
-        gathered(shape, view, cells.get(..most).unwrap_or(cells), bytes)
-    }
-}
-
-/// Whether cells of a type that vary in length are texts, which can hold their offsets.
-fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
-}
-
-/// The first of some cells, as many as make a piece; of one that is larger than that its beginning.
-fn gathered(
-    shape: &FieldShape,
-    view: &FieldView<'_>,
-    cells: &[u32],
-    piece: usize,
-) -> Result<FieldBuffer> {
-    let mut buffer = FieldBuffer::default();
-    let Some(offsets) = view.offsets else {
-        let most = (piece / shape.cell_size().max(1)).max(1);
-        buffer.gather(view, cells.get(..most).unwrap_or(cells))?;
-        return Ok(buffer);
-    };
-    let (mut bytes, mut most) = (0u64, 0);
-    for &cell in cells {
-        let cell = cell as usize;
-        let Some(&[start, end]) = offsets.get(cell..cell + 2) else {
-            return Err(lacking());
+        let cells = cells.get(..most).unwrap_or(cells);
+        let mut buffer = FieldBuffer::default();
+        let Some(offsets) = view.offsets else {
+            let most = (piece / shape.cell_size().max(1)).max(1);
+            buffer.gather(view, cells.get(..most).unwrap_or(cells))?;
+            return Ok(buffer);
         };
-        bytes += end - start;
-        if bytes > piece as u64 {
-            break;
+        let (mut bytes, mut most) = (0u64, 0);
+        for &cell in cells {
+            let cell = cell as usize;
+            let Some(&[start, end]) = offsets.get(cell..cell + 2) else {
+                return Err(lacking());
+            };
+            bytes += end - start;
+            if bytes > piece as u64 {
+                break;
+            }
+            most += 1;
         }
-        most += 1;
+        if most > 0 {
+            buffer.gather(view, cells.get(..most).unwrap_or(cells))?;
+            return Ok(buffer);
+        }
+        if let Some(&cell) = cells.first() {
+            let data = view.cell(cell as usize);
+            let size = shape.datatype.size().max(1);
+            let len = data.len().min(piece) / size * size;
+            buffer
+                .data
+                .extend_from_slice(data.get(..len).unwrap_or_default());
+            buffer.offsets.extend([0, len as u64]);
+            buffer.validity.extend(view.validity.map(|_| 1));
+        }
+        Ok(buffer)
     }
-    if most > 0 {
-        buffer.gather(view, cells.get(..most).unwrap_or(cells))?;
-        return Ok(buffer);
-    }
-    if let Some(&cell) = cells.first() {
-        let data = view.cell(cell as usize);
-        let size = shape.datatype.size().max(1);
-        let len = data.len().min(piece) / size * size;
-        buffer
-            .data
-            .extend_from_slice(data.get(..len).unwrap_or_default());
-        buffer.offsets.extend([0, len as u64]);
-        buffer.validity.extend(view.validity.map(|_| 1));
-    }
-    Ok(buffer)
+}
+
+/// Whether a field's cells are texts, which can hold their own offsets.
+fn is_text(shape: &FieldShape) -> bool {
+    shape.is_var() && matches!(shape.datatype, Datatype::StringAscii | Datatype::StringUtf8)
 }
 
 /// Where tiles begin that are looked at, of `cells` in tiles of `tile`.

@@ -3,19 +3,19 @@
 //! Beginnings of tiles show what compresses words best. Whether a dictionary is worth it only whole
 //! tiles show, as these have more words twice.
 
+use super::cost;
 use super::goal::Goal;
 use super::sample::Part;
-use super::{candidates, cost};
 use azulejo_format::filter::{Pipeline, Scratch};
 
-/// The filters with the least cost: the best with a dictionary, or the best without one, whose offsets
-/// are filtered beside it.
+/// The candidate with the least cost: the best with a dictionary, or the best without one, whose
+/// offsets are filtered beside it.
 pub(super) fn best(
+    candidates: Vec<Pipeline>,
     part: &Part<'_>,
     offsets: (&Pipeline, &Part<'_>),
     goal: Goal,
 ) -> Option<Pipeline> {
-    let candidates = candidates::of(part.kind, &part.context, goal);
     let (with, without): (Vec<_>, Vec<_>) = candidates
         .into_iter()
         .partition(|pipeline| pipeline.keeps_offsets_in_data(&part.context));
