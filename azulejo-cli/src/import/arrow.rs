@@ -724,7 +724,11 @@ fn labelled(array: &ArrayRef, target: &Target) -> Converted {
     let indices: Vec<Option<u64>> = match array.as_any_dictionary_opt() {
         Some(dictionary) => {
             let known = lookup(dictionary.values())?;
-            let keys = dictionary.normalized_keys();
+            // Without words every row is null.
+            let keys = match known.is_empty() {
+                true => vec![0; array.len()],
+                false => dictionary.normalized_keys(),
+            };
             (keys.iter().enumerate())
                 .map(|(row, &key)| {
                     array

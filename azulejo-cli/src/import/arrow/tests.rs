@@ -239,6 +239,15 @@ fn texts_lists_and_labels() {
             .unwrap_err()
             .contains("missing")
     );
+    // A column of nulls alone has a dictionary without words.
+    let none = DictionaryArray::new(
+        UInt8Array::from(vec![None, None]),
+        Arc::new(StringArray::from(Vec::<&str>::new())),
+    );
+    assert_eq!(
+        read(none, labelled.clone().with_nulls()).unwrap(),
+        [None, None]
+    );
     assert!(
         read(StringArray::from(vec!["c"]), labelled)
             .unwrap_err()
