@@ -439,3 +439,13 @@ def test_lists_that_are_null(tmp_path, kind):
     holed = pa.table({"k": [1, 2, 3], "v": pa.array([[1, 2], None, [3, None]], kind)})
     with pytest.raises(ValueError, match="cell 2 is a list with a null"):
         az.write(tmp_path / "b", holed, index="k")
+
+
+@pytest.mark.parametrize("kind", [">i4", ">f8", ">M8[s]", ">u2"])
+def test_key_values_of_the_other_order_of_bytes(tmp_path, kind):
+    a = az.write(tmp_path / "a", np.zeros(2))
+    several = np.array([1, 2, 500], kind)
+    a.attrs.update(several=several, one=several[2])
+    found = az.open(tmp_path / "a").attrs
+    np.testing.assert_array_equal(found["several"], several)
+    assert found["one"] == several[2]
