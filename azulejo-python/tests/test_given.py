@@ -387,3 +387,65 @@ def test_attributes_without_a_name_are_seen(tmp_path):
     for wrong in (lambda: one.query("b > 3").to_numpy(), lambda: one.query(fields=["b"]).to_numpy()):
         with pytest.raises(az.SchemaError, match=r'the array has .*"" \(no name\)'):
             wrong()
+
+
+@pytest.mark.parametrize("kind", ["M", "m"])
+def test_objects_of_time_keep_their_fractions(tmp_path, kind):
+    times = np.empty(3, object)
+    times[:] = [np.array(5, f"{kind}8[ns]")[()], None, dt.datetime(2020, 1, 1) if kind == "M" else dt.timedelta(days=1)]
+    a = az.write(tmp_path / "a", times)
+    assert a.dtype == np.dtype(f"{kind}8[ns]")
+    assert a[...].view(np.int64)[0] == 5 and np.isnat(a[1])
+    assert a[2] == np.array(times[2], f"{kind}8[ns]")
+    far = np.empty(2, object)
+    far[:] = [np.array(5, f"{kind}8[as]")[()], np.array(10**9, f"{kind}8[D]")[()]]
+    with pytest.raises(ValueError, match="no unit of time"):
+        az.write(tmp_path / "b", far)
+
+
+def test_lists_of_large_whole_numbers(tmp_path):
+    large = [2**63 + 1, 1]
+    a = az.write(tmp_path / "a", large)
+    assert a[...].tolist() == large
+    a[...] = [3, 2**64 - 1]
+    assert a[...].tolist() == [3, 2**64 - 1]
+    with pytest.raises(ValueError, match="does not hold -1"):
+        a[...] = [-1, 2**63]
+    for data in ([-1, 2**63], np.array([1, 2**64], object)):
+        with pytest.raises(ValueError, match="no attribute holds whole numbers from"):
+            az.write(tmp_path / "b", data)
+
+
+@pytest.mark.parametrize("null", [None, np.nan])
+def test_nulls_in_text_of_numpys_own(tmp_path, null):
+    cells = np.array(["a", null, "ü"], np.dtypes.StringDType(na_object=null))
+    assert az.write(tmp_path / "a", cells)[...].tolist() == ["a", None, "ü"]
+
+
+def test_several_levels_of_an_index_without_names(tmp_path):
+    index = pd.MultiIndex.from_tuples([(1, "a"), (0, "b")])
+    a = az.write(tmp_path / "a", pd.DataFrame({"v": [1, 2]}, index=index))
+    assert a.schema.dim_names == ["level_0", "level_1"]
+    a.write(pd.DataFrame({"v": [3]}, index=index[:1]))
+    assert a.query(order="row").to_numpy()["v"].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32(), 2), pa.list_(pa.int32())])
+def test_lists_that_are_null(tmp_path, kind):
+    table = pa.table({"k": [1, 2, 3], "v": pa.array([[1, 2], None, [3, 4]], kind)})
+    for part in (table, table.slice(1)):
+        a = az.write(tmp_path / "a", part, index="k", mode="w")
+        assert a.query(order="row").to_arrow()["v"].to_pylist() == part["v"].to_pylist()
+    holed = pa.table({"k": [1, 2, 3], "v": pa.array([[1, 2], None, [3, None]], kind)})
+    with pytest.raises(ValueError, match="cell 2 is a list with a null"):
+        az.write(tmp_path / "b", holed, index="k")
+
+
+@pytest.mark.parametrize("kind", [">i4", ">f8", ">M8[s]", ">u2"])
+def test_key_values_of_the_other_order_of_bytes(tmp_path, kind):
+    a = az.write(tmp_path / "a", np.zeros(2))
+    several = np.array([1, 2, 500], kind)
+    a.attrs.update(several=several, one=several[2])
+    found = az.open(tmp_path / "a").attrs
+    np.testing.assert_array_equal(found["several"], several)
+    assert found["one"] == several[2]

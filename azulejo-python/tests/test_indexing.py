@@ -171,3 +171,24 @@ def test_whole_numbers_take_no_fractions(five):
     for wrong in (1.5, "x", np.nan, True):
         with pytest.raises((IndexError, TypeError, ValueError)):
             five.loc[wrong]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [(0, slice(None), [1, 0]), ([0, 1, 1], slice(None), 2), (1, ..., np.array([0, 2])), (1, [0, 1]), (slice(None), 1, [0, 3]), ([2, 0], ..., 1, 1),
+     (slice(None), [0, 1], slice(1), -1), (-1, slice(0), np.array([True, False, True, False]))],
+    ids=str,
+)
+@pytest.mark.parametrize("ndim", [3, 4])
+def test_a_list_behind_a_number_and_a_slice(tmp_path, key, ndim):
+    shape = (3, 4, 4, 4)[:ndim]
+    cells = np.arange(np.prod(shape)).reshape(shape)
+    a = az.write(tmp_path / "a", {"p": cells, "q": -cells})
+    try:
+        wanted = cells[key]
+    except IndexError:
+        with pytest.raises(IndexError):
+            a[key]
+        return
+    np.testing.assert_array_equal(a["p"][key], wanted)
+    np.testing.assert_array_equal(a[key]["q"], -wanted)

@@ -247,3 +247,36 @@ def test_values_appended_never_become_others(tmp_path, kind, values, lazy):
     # Those that fit are welcome in any type.
     xr.Dataset({"v": ("t", [1.0])}).azulejo.to(tmp_path / "d", append_dim="t")
     assert xr.open_dataset(tmp_path / "d", engine="azulejo")["v"].values.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "encoding"),
+    [([1, 1000], {"dtype": "int8"}), ([-1.0, 1], {"dtype": "uint8"}), ([1.0, 12.8], {"dtype": "int8", "scale_factor": 0.1}),
+     ([1.0, np.inf], {"dtype": "int16", "_FillValue": -1}), ([5, 2**40], {"dtype": "int8", "add_offset": 5}), ([2**63, 1], {"dtype": "int64"})],
+    ids=str,
+)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_what_an_encoding_cannot_hold(tmp_path, values, encoding, chunked):
+    ds = xr.Dataset({"v": ("x", np.array(values))})
+    ds = ds.chunk({"x": 1}) if chunked else ds
+    with pytest.raises(ValueError, match="is kept as"):
+        ds.azulejo.to(tmp_path / "a", encoding={"v": encoding})
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_an_encoding_holds_by_rounding(tmp_path):
+    ds = xr.Dataset({"v": ("x", np.array([-12.8, 0.04, 12.74, np.nan]))})
+    encoding = {"dtype": "int16", "scale_factor": 0.1, "_FillValue": -32768}
+    ds.azulejo.to(tmp_path / "a", encoding={"v": encoding})
+    with xr.open_dataset(tmp_path / "a", engine="azulejo") as found:
+        np.testing.assert_allclose(found["v"], [-12.8, 0.0, 12.7, np.nan])
+    far = xr.Dataset({"v": ("x", np.array([4000.0]))})
+    with pytest.raises(ValueError, match="is kept as int16"):
+        far.azulejo.to(tmp_path / "a", append_dim="x")
+
+
+def test_two_variables_that_would_be_one_member(tmp_path):
+    ds = xr.Dataset({"__z": ("x", [1]), "v__z": ("x", [2])})
+    with pytest.raises(ValueError, match="rename one of them"):
+        ds.azulejo.to(tmp_path / "a")
+    assert not (tmp_path / "a").exists()

@@ -173,6 +173,13 @@ def _of_objects(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray
     plain = flat[~null]
     if plain.size == 0:
         return np.zeros(values.shape, dtype)
+    if dtype.kind in "iu" and all(isinstance(v, (int, np.integer)) and not isinstance(v, np.timedelta64) for v in plain):
+        info = np.iinfo(dtype)
+        if (wrong := next((v for v in plain if not info.min <= v <= info.max), None)) is not None:
+            raise ValueError(f"{name!r} takes {dtype}, which does not hold {wrong}")
+        out = np.zeros(flat.size, dtype)
+        out[~null] = plain
+        return out.reshape(values.shape)
     try:
         typed = np.array(plain.tolist()) if dtype.kind not in "mM" else np.array(plain.tolist(), dtype)
     except (ValueError, TypeError, OverflowError):

@@ -12,7 +12,7 @@ import numpy as np
 from . import _time
 from ._cells import numpy_to_column, rows
 from ._expr import Condition, condition_text
-from ._given import given, is_frame, is_null, tabled
+from ._given import given, index_names, is_frame, is_null, tabled
 from ._index import Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
@@ -125,9 +125,9 @@ class Changing:
             return data
         if any(data.index.names):
             data = data.reset_index()
-        elif "index" in self.schema.dim_names and "index" not in data.columns and data.index.nlevels == 1:
-            # What an index without a name is called when a data frame makes an array.
-            data = data.reset_index(names=["index"])
+        elif (names := set(index_names(data))) <= set(self.schema.dim_names) and names.isdisjoint(data.columns):
+            # What an index without names is called when a data frame makes an array.
+            data = data.reset_index(names=index_names(data))
         table = tabled(data)
         if isinstance(table, Mapping):
             return table

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._dimension import as_time
+
 #: Values, and flags of those that are null.
 Given = tuple[np.ndarray, "np.ndarray | None"]
 
@@ -25,7 +27,8 @@ def given(values: Any) -> Given:
         mask = np.ma.getmaskarray(values)
         return np.ma.getdata(values), mask if mask.any() else None
     if isinstance(values, np.ndarray):
-        return values, None
+        # numpy's own text of any length may have nulls, which objects say too.
+        return values.astype(object) if values.dtype.kind == "T" else values, None
     if hasattr(values, "isna") and hasattr(values, "to_numpy"):
         return _from_pandas(values)
     if hasattr(values, "is_null") and hasattr(values, "type"):
@@ -41,6 +44,11 @@ def given(values: Any) -> Given:
     if found.dtype.kind in "US":
         # numpy writes numbers among text as text, and cuts zero bytes off its end.
         found = np.asarray(values, dtype=object)
+    if found.dtype.kind == "f" and (np.abs(found) >= 2**53).any():
+        # numpy makes reals of whole numbers that no integer type of its own holds together.
+        whole = np.asarray(values, dtype=object)
+        if all(isinstance(v, (int, np.integer)) for v in whole.reshape(-1)):
+            found = whole
     return found, None
 
 
@@ -92,6 +100,14 @@ def is_frame(data: Any) -> bool:
     return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
 
 
+def index_names(frame: Any) -> list:
+    """What the levels of a data frame's index are called as columns: pandas' names for those that
+    have none.
+    """
+    names = frame.index.names
+    return [n or ("index" if len(names) == 1 else f"level_{i}") for i, n in enumerate(names)]
+
+
 def tabled(frame: Any) -> Any:
     """A data frame without its index, as a table of Arrow's; where pyarrow is missing, its columns by
     name, of which text takes longer.
@@ -128,9 +144,14 @@ def settled(name: str, values: Any) -> Given:
     cells = [v for v, n in zip(found.reshape(-1).tolist(), null.reshape(-1)) if not n]
     if all(isinstance(v, str) for v in cells):
         return found, null if null.any() else None
+    for kind, classes in {"M": (dt.date, np.datetime64), "m": (dt.timedelta, np.timedelta64)}.items():
+        if all(isinstance(v, classes) for v in cells):
+            times = _times(name, cells, kind)
+            made = np.full(found.shape, "NaT", times.dtype)
+            made[~null] = times
+            return made, None
     kinds: Mapping[str, tuple[Any, Any]] = {
         "bool": ((bool, np.bool_), 0), "int64": ((int, np.integer), 0), "float64": ((int, float, np.integer, np.floating), np.nan),
-        "datetime64[us]": ((dt.date, np.datetime64), "NaT"),
     }
     if all(isinstance(v, bytes) for v in cells):
         return found, null if null.any() else None
@@ -138,8 +159,24 @@ def settled(name: str, values: Any) -> Given:
         if all(isinstance(v, classes) and (dtype == "bool") == isinstance(v, (bool, np.bool_)) for v in cells):
             if dtype == "int64" and max(cells) > np.iinfo(np.int64).max:
                 dtype = "uint64"
+            if dtype.endswith("int64") and not np.iinfo(dtype).min <= min(cells) <= max(cells) <= np.iinfo(dtype).max:
+                raise ValueError(f"{name!r}: no attribute holds whole numbers from {min(cells)} to {max(cells)}")
             made = np.full(found.shape, empty, dtype)
             made[~null] = cells
-            return made, null if null.any() and made.dtype.kind not in "fM" else None
+            return made, null if null.any() and made.dtype.kind != "f" else None
     names = sorted({type(v).__name__ for v in cells})
-    raise TypeError(f"{name!r}: no attribute holds values of the types {', '.join(names)} at once")
+    several = f"types {', '.join(names)} at once" if len(names) > 1 else f"type {names[0]}"
+    raise TypeError(f"{name!r}: no attribute holds values of the {several}")
+
+
+def _times(name: str, cells: list, kind: str) -> np.ndarray:
+    """Times in microseconds, or in a finer unit if one of them needs it."""
+    times = [as_time(v, kind) for v in cells]
+    for unit in ("us", "ns", "ps", "fs", "as"):
+        try:
+            made = [t.astype(f"{kind}8[{unit}]") for t in times]
+        except OverflowError:
+            continue
+        if all(m.astype(t.dtype) == t for m, t in zip(made, times)):
+            return np.array(made)
+    raise ValueError(f"{name!r}: no unit of time holds all of its values")

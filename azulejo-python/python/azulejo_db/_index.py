@@ -178,6 +178,19 @@ def picks_points(array: Array, key: Any) -> bool:
     raise IndexError("several lists among slices: oindex takes all combinations of them, vindex cell after cell")
 
 
+def leading(array: Array, key: Any) -> int | None:
+    """The axis that numpy puts first: that of a list, if a slice lies between it and a number."""
+    if not isinstance(key, tuple) or array.schema.sparse:
+        return None
+    picks = [i for i, part in enumerate(key) if not isinstance(part, slice) and part is not Ellipsis]
+    lists = [i for i in picks if np.ndim(key[i]) > 0]
+    if len(lists) != 1 or len(picks) == picks[-1] - picks[0] + 1:
+        return None
+    before = key[: lists[0]]
+    dots = array.ndim - len(key) if any(part is Ellipsis for part in before) else 0
+    return sum(isinstance(part, slice) or part is Ellipsis for part in before) + dots
+
+
 def index_box(array: Array, key: Any) -> Box:
     """Half-open positions; coordinates where a domain does not start at 0. Lists are taken along
     their own dimension.

@@ -12,7 +12,7 @@ import numpy as np
 from ._array import EMPTY_DIMS, Array, empty_dims
 from ._context import Context
 from ._core import Batches
-from ._given import all_bytes, is_frame, settled, tabled
+from ._given import all_bytes, index_names, is_frame, settled, tabled
 from ._index import Box
 from ._optimize import optimized
 from ._schema import Schema, _pipeline
@@ -83,7 +83,7 @@ def table(
     """A sparse array of a table, whose dimensions are the columns ``index``."""
     if is_frame(data):
         if index is None:
-            index = [n or "index" for n in data.index.names]
+            index = index_names(data)
             data = data.reset_index(names=index)
         data = tabled(data)
     if not index:

@@ -39,7 +39,8 @@ def encoded(value: Any) -> tuple[str, bytes]:
     if array.ndim > 1 or array.dtype.kind not in "biufmM":
         raise TypeError(f"a key's value is text, bytes, a number or a row of numbers, not {value!r}")
     datatype, _ = datatype_of(array.dtype)
-    return datatype, np.ascontiguousarray(array).tobytes()
+    # Of either order of bytes; the format has one.
+    return datatype, array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
 class Metadata(MutableMapping[str, Any]):

@@ -12,7 +12,7 @@ import numpy as np
 from . import _async
 from ._cells import column_to_numpy
 from ._expr import Condition, condition_text
-from ._index import Box, Point, coordinates_box, index_box, is_mask, picks_points, points_of
+from ._index import Box, Point, coordinates_box, index_box, is_mask, leading, picks_points, points_of
 from ._query import Query, request
 from ._schema import Schema
 from ._time import U64_MAX
@@ -41,7 +41,12 @@ class Reading:
             return view
         if not isinstance(key, slice) and (is_mask(self, key) or picks_points(self, key)):
             return self._points(points_of(self, key))
-        return self._box(index_box(self, key))
+        found = self._box(index_box(self, key))
+        if (axis := leading(self, key)) is None:
+            return found
+        if isinstance(found, dict):
+            return {name: np.moveaxis(cells, axis, 0) for name, cells in found.items()}
+        return np.moveaxis(found, axis, 0)
 
     @property
     def oindex(self) -> _Indexer:

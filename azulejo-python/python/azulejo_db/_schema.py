@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._dimension import Dimension
-from ._given import all_bytes, settled, tabled
+from ._given import all_bytes, index_names, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -280,7 +280,7 @@ class Schema:
     def from_pandas(cls, frame: Any, index: str | Sequence[str] | None = None, **options) -> Schema:
         """A sparse array for data frames like this one; its index makes the dimensions."""
         if index is None:
-            index = [name or "index" for name in frame.index.names]
+            index = index_names(frame)
             frame = frame.reset_index(names=index)
         table = tabled(frame)
         if isinstance(table, Mapping):

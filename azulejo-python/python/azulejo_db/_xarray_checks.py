@@ -68,6 +68,41 @@ def held(name: Any, variable: xr.Variable, encoding: Mapping[str, Any]) -> xr.Va
     return variable.copy(data=_mapped(variable.data, lambda block: _whole(name, block, dtype, filled)))
 
 
+def packed(name: Any, variable: xr.Variable) -> xr.Variable:
+    """A variable whose encoding asks for whole numbers, as which all of its values can be kept: xarray
+    rounds them, as is meant, and wraps what is beyond the type.
+    """
+    encoding = variable.encoding
+    dtype = encoding.get("dtype")
+    if dtype is None or dtype is str or variable.dtype.kind not in "iuf" or np.dtype(dtype).kind not in "iu":
+        return variable
+    info = np.iinfo(dtype)
+    low, high = info.min, info.max
+    if "_Unsigned" in encoding:
+        # Bits of the type, whatever its sign.
+        low, high = -(2 ** (info.bits - 1)), 2**info.bits - 1
+    scale, offset = encoding.get("scale_factor"), encoding.get("add_offset")
+
+    def check(block: np.ndarray) -> np.ndarray:
+        kept = block
+        if scale is not None or offset is not None:
+            kept = (np.asarray(block, np.float64) - (0 if offset is None else offset)) / (1 if scale is None else scale)
+        if kept.dtype.kind == "f":
+            # Compared where neither bound is rounded; what is no number is its fill value's concern.
+            kept = np.around(kept)
+            beyond = (kept < float(low)) | (kept >= float(high) + (1.0 if high < 2**53 else 0.0))
+        else:
+            beyond = np.zeros(kept.shape, bool)
+            if kept.size and not low <= int(kept.min()) <= int(kept.max()) <= high:
+                beyond = np.fromiter((not low <= v <= high for v in kept.reshape(-1).tolist()), bool, kept.size)
+                beyond = beyond.reshape(kept.shape)
+        if beyond.any():
+            raise ValueError(f"variable {name!r} is kept as {np.dtype(dtype)}, beyond which {block[beyond].reshape(-1)[0]} lies")
+        return block
+
+    return variable.copy(data=_mapped(variable.data, check))
+
+
 def _mapped(data: Any, check: Any) -> Any:
     """A check of all values: of those of dask's when they are computed."""
     return data.map_blocks(check, dtype=data.dtype, meta=data._meta) if is_dask(data) else check(np.asarray(data))

@@ -199,6 +199,7 @@ class AzulejoStore(WritableCFDataStore):
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
         job = writer if isinstance(writer, Job) else Job(self._ctx)
         variables = {name: _to_the_second(name, variable) for name, variable in variables.items()}
+        variables = {name: _checks.packed(name, variable) for name, variable in variables.items()}
         variables, attributes = self.encode(variables, attributes)
         there = self._ctx.core.object_type(self._uri)
         if there is None:
@@ -218,6 +219,10 @@ class AzulejoStore(WritableCFDataStore):
         if unlimited_dims:
             changes[_UNLIMITED] = ";".join(sorted(unlimited_dims))
         created: list[tuple[str, bool, str]] = []
+        members = {member_of(name): name for name in variables}
+        if clash := [name for name in variables if members[member_of(name)] != name]:
+            other = members[member_of(clash[0])]
+            raise ValueError(f"variables {clash[0]!r} and {other!r} would be one member, {member_of(other)!r}: rename one of them")
         for name, variable in variables.items():
             given = name in check_encoding_set
             unknown = set(variable.encoding) - _KNOWN - (set() if given else _FOREIGN)

@@ -171,7 +171,7 @@ impl ImportTarget {
         let mismatch = || self.mismatch(array.data_type());
         match array.data_type() {
             DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_) => {
-                self.lists(array)
+                self.lists(array, nulls)
             }
             DataType::Boolean => {
                 let fits = matches!(kind.datatype.physical(), Physical::U8 | Physical::I8);
@@ -289,27 +289,44 @@ impl ImportTarget {
         Ok(Buffer::from_vec(ticks))
     }
 
-    fn lists(&self, array: &ArrayRef) -> Result<(Buffer, Option<Vec<u64>>)> {
+    /// The items of lists. Those that belong to a null cell may be null themselves, as they are in
+    /// lists of one length.
+    fn items(
+        &self,
+        values: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+        cell_of: impl Fn(usize) -> usize,
+    ) -> Result<Buffer> {
+        let none = values.logical_nulls().filter(|n| n.null_count() > 0);
+        if let Some(none) = &none {
+            let wrong = (0..none.len())
+                .filter(|&item| none.is_null(item))
+                .map(cell_of)
+                .find(|&cell| nulls.is_none_or(|nulls| nulls.is_valid(cell)));
+            if let Some(cell) = wrong {
+                return Err(self.wrong(cell, "is a list with a null; only whole cells can be"));
+            }
+        }
+        self.numbers(values, none.as_ref())
+    }
+
+    fn lists(
+        &self,
+        array: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(Buffer, Option<Vec<u64>>)> {
         let kind = &self.column_type;
         let mismatch = || self.mismatch(array.data_type());
         let size = kind.datatype.size();
-        let item = |values: &ArrayRef| {
-            if let Some(cell) = values.logical_nulls().filter(|n| n.null_count() > 0) {
-                let at = (0..cell.len()).find(|i| cell.is_null(*i)).unwrap_or(0);
-                return Err(self.wrong(at, "of the list's items is null; only whole cells can be"));
-            }
-            self.numbers(values, None)
-        };
         if let Some(list) = array.as_fixed_size_list_opt() {
             let n = u32::try_from(list.value_length()).map_err(|_| mismatch())?;
             if kind.cell_val_num != CellValNum::Fixed(n) {
                 return Err(mismatch());
             }
             let start = list.value_offset(0).max(0) as usize;
-            return Ok((
-                item(&list.values().slice(start, list.len() * n as usize))?,
-                None,
-            ));
+            let values = list.values().slice(start, list.len() * n as usize);
+            let data = self.items(&values, nulls, |item| item / (n as usize).max(1))?;
+            return Ok((data, None));
         }
         if kind.cell_val_num != CellValNum::Var {
             return Err(mismatch());
@@ -334,7 +351,11 @@ impl ImportTarget {
             };
         let first = ends.first().copied().unwrap_or(0);
         let last = ends.last().copied().unwrap_or(0);
-        let data = item(&values.slice(first as usize, (last - first) as usize))?;
+        let values = values.slice(first as usize, (last - first) as usize);
+        let data = self.items(&values, nulls, |item| {
+            let ended = ends.partition_point(|end| end - first <= item as u64);
+            ended.saturating_sub(1)
+        })?;
         Ok((
             data,
             Some(ends.iter().map(|end| (end - first) * size as u64).collect()),
