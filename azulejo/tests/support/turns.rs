@@ -106,6 +106,11 @@ impl Turns {
         panic!("what is waited for never comes");
     }
 
+    /// A number below `end`.
+    pub fn dice(&self, end: usize) -> usize {
+        self.state.lock().unwrap().dice.below(end)
+    }
+
     /// How often a turn has passed from one to another.
     pub fn switches(&self) -> usize {
         self.state.lock().unwrap().switches
