@@ -1,11 +1,37 @@
 //! The time of writes: strictly increasing within the process, never ahead of the wall clock.
 
 use crate::platform::since_epoch;
+#[cfg(feature = "testing")]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The last timestamp that was handed out.
 static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the clock stands still but for the writes.
+#[cfg(feature = "testing")]
+static STANDS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, in this process, a millisecond passes with each timestamp of a write, and with
+/// nothing else: a test of many writes waits for none.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub fn stand_still() {
+    LAST.fetch_max(millis(since_epoch()), Ordering::SeqCst);
+    STANDS.store(true, Ordering::SeqCst);
+}
+
+/// Whether a millisecond passes with each timestamp, and with nothing else.
+#[cfg(feature = "testing")]
+fn stands() -> bool {
+    STANDS.load(Ordering::SeqCst)
+}
+
+#[cfg(not(feature = "testing"))]
+fn stands() -> bool {
+    false
+}
 
 /// How far behind the last timestamp the wall clock may lie for us to wait until it has caught up.
 /// A clock that was set back further is not waited for.
@@ -19,6 +45,9 @@ const LONGEST_WAIT: u64 = 20;
 /// it.
 #[must_use]
 pub fn next_timestamp() -> u64 {
+    if stands() {
+        return LAST.fetch_add(1, Ordering::SeqCst) + 1;
+    }
     loop {
         let since = since_epoch();
         let wall = millis(since);
@@ -46,6 +75,9 @@ pub fn next_timestamp() -> u64 {
 /// before it or at it.
 #[must_use]
 pub fn now() -> u64 {
+    if stands() {
+        return LAST.load(Ordering::SeqCst);
+    }
     millis(since_epoch()).max(LAST.load(Ordering::SeqCst))
 }
 

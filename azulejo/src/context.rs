@@ -156,6 +156,13 @@ impl Context {
         }
     }
 
+    /// The same context, where `mem://` is another storage: several that know nothing of one
+    /// another's data share threads.
+    #[must_use]
+    pub fn with_memory(&self, memory: Arc<dyn Storage>) -> Self {
+        self.with_stores(self.inner.stores.with_memory(memory))
+    }
+
     /// The same context, where URIs with a scheme of the caller's name what lies in a storage of
     /// the caller's. What follows `scheme://` is the path there.
     ///

@@ -158,7 +158,7 @@
 //! | `json` | | schemas, filters and values as JSON, in `azulejo::json` |
 //! | `stream` | | [`Array`]s opened and read asynchronously, as streams of batches, on any executor |
 //! | `object-store` | | S3, GCS, Azure and plain HTTP |
-//! | `testing` | | the suite that every [`storage::Storage`] must pass |
+//! | `testing` | | the suite that every [`storage::Storage`] must pass, and a clock for tests |
 #![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -388,7 +388,7 @@ fn at_once(kind: Kind, claims: bool, seed: u64) -> usize {
             .iter()
             .enumerate()
             .map(|(number, changes)| {
-                let storage = Scheduled::new(Arc::clone(&storage), &turns, &locks);
+                let storage = Scheduled::new(Arc::clone(&storage), &turns, number, &locks);
                 let context = context(Arc::new(storage.with_claims(claims)));
                 let turns = &turns;
                 let make = move |change| make(&context, kind, change);

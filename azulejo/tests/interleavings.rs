@@ -392,7 +392,7 @@ struct Matrix<'a> {
 type Ground = Box<dyn Fn() -> Arc<dyn Storage>>;
 
 fn in_memory(base: &MemoryStorage) -> Ground {
-    let memory: Arc<dyn Storage> = Arc::new(copy_of(base));
+    let memory: Arc<dyn Storage> = Arc::new(base.duplicate());
     Box::new(move || Arc::clone(&memory))
 }
 

@@ -22,6 +22,16 @@ impl MemoryStorage {
         Self::default()
     }
 
+    /// A storage of its own that holds what this one holds now; the bytes are shared.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            objects: Arc::new(RwLock::new(objects.clone())),
+            locks: Arc::default(),
+        }
+    }
+
     fn get(&self, path: &StorePath) -> Result<Bytes> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects
@@ -238,6 +248,21 @@ impl PutNew for MemoryStorage {
 mod tests {
     use super::*;
     use crate::storage::conformance;
+
+    #[test]
+    fn a_duplicate_goes_its_own_way() {
+        let (a, b) = (StorePath::memory("a"), StorePath::memory("b"));
+        let storage = MemoryStorage::new();
+        storage.put(&a, Bytes::from_static(b"1")).unwrap();
+        let duplicate = storage.duplicate();
+        storage.put(&a, Bytes::from_static(b"22")).unwrap();
+        duplicate.put(&b, Bytes::new()).unwrap();
+        assert_eq!(
+            (storage.size(&a).unwrap(), duplicate.size(&a).unwrap()),
+            (2, 1)
+        );
+        assert!(storage.size(&b).is_err());
+    }
 
     #[test]
     fn meets_the_contract() {

@@ -62,6 +62,14 @@ impl Stores {
         })
     }
 
+    /// The same storages, and another one for what lies in memory.
+    pub(crate) fn with_memory(&self, memory: Arc<dyn Storage>) -> Self {
+        Self {
+            memory,
+            ..self.clone()
+        }
+    }
+
     /// The same storages, and another one for a scheme.
     pub(crate) fn with_scheme(&self, scheme: &str, storage: Arc<dyn Storage>) -> Self {
         let mut custom = (*self.custom).clone();

@@ -8,26 +8,97 @@ use crate::support::contexts::of_one_thread as context;
 use crate::support::random::Random;
 use crate::support::scheduled::{Locks, Scheduled};
 use crate::support::turns::Turns;
-use crate::{Before, Matrix, Outcome, arrays, in_order, with_claims};
+use crate::{Before, Matrix, Operation, Outcome, arrays, copy_of, with_claims};
+use azulejo::storage::{MemoryStorage, Storage};
+use azulejo::{Context, Error};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
+
+/// How many there are at once, at most.
+const MOST: usize = 3;
 
 /// What comes of operations one after the other, once it was asked for.
 struct Orders<'a> {
     matrix: &'a Matrix<'a>,
-    known: HashMap<Vec<usize>, Arc<Outcome>>,
+    context: Context,
+    known: HashMap<Vec<usize>, Known>,
+}
+
+struct Known {
+    outcome: Arc<Outcome>,
+    /// All that lies there then, for those who come next.
+    after: Option<MemoryStorage>,
 }
 
 impl Orders<'_> {
+    /// The last one comes where those before it have left off.
     fn of(&mut self, order: &[usize]) -> Arc<Outcome> {
+        if let Some(known) = self.known.get(order) {
+            return Arc::clone(&known.outcome);
+        }
         let matrix = self.matrix;
-        let outcome = self.known.entry(order.to_vec()).or_insert_with(|| {
-            let operations: Vec<_> = order.iter().map(|i| matrix.operations[*i]).collect();
-            let all: Vec<usize> = (0..order.len()).collect();
-            Arc::new(in_order(matrix, &operations, &all))
+        let mut done = Vec::new();
+        let ground = match order.split_last() {
+            None => matrix.ground(),
+            Some((_, before)) => {
+                done.clone_from(&self.of(before).done);
+                let left = self
+                    .known
+                    .get(before)
+                    .and_then(|known| known.after.as_ref());
+                (matrix.place)(left.expect("it was kept"))
+            }
+        };
+        let context = self.context.with_memory(ground());
+        if let Some((last, _)) = order.split_last() {
+            done.push(matrix.operations[*last].1(&context).is_ok());
+        }
+        let after = (order.len() < MOST).then(|| copy_of(&*ground()));
+        let seen = (matrix.look)(&context);
+        let outcome = Arc::new(Outcome { seen, done });
+        let known = Known {
+            outcome: Arc::clone(&outcome),
+            after,
+        };
+        self.known.insert(order.to_vec(), known);
+        outcome
+    }
+}
+
+/// What one of several at once does.
+struct Task {
+    number: usize,
+    storage: Arc<dyn Storage>,
+    turns: Arc<Turns>,
+    operation: Operation,
+}
+
+/// Who does one thing after another, each at its turn.
+struct Worker {
+    tasks: Sender<Task>,
+    errors: Receiver<Option<Error>>,
+}
+
+impl Worker {
+    /// Its thread and its context serve all tasks, and end behind the last.
+    fn start<'s>(scope: &'s Scope<'s, '_>) -> Self {
+        let (tasks, given) = channel::<Task>();
+        let (answer, errors) = channel();
+        scope.spawn(move || {
+            let own = context(Arc::new(MemoryStorage::new()));
+            for task in given {
+                let context = own.with_memory(task.storage);
+                let work = || task.operation.1(&context).err();
+                let error = task.turns.run(task.number, work);
+                if answer.send(error).is_err() {
+                    break;
+                }
+            }
         });
-        Arc::clone(outcome)
+        Self { tasks, errors }
     }
 }
 
@@ -49,10 +120,10 @@ fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// One schedule; what is wrong with its outcome.
-fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
+fn play(orders: &mut Orders<'_>, workers: &[Worker; MOST], seed: u64) -> (usize, Option<String>) {
     let matrix = orders.matrix;
     let mut dice = Random(seed);
-    let count = 2 + dice.below(2);
+    let count = 2 + dice.below(MOST - 1);
     let chosen: Vec<usize> = (0..count)
         .map(|_| dice.below(matrix.operations.len()))
         .collect();
@@ -61,23 +132,24 @@ fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
     let ground = matrix.ground();
     let turns = Turns::new(seed, count, one_in);
     let locks = Locks::default();
-    let errors: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = chosen
-            .iter()
-            .enumerate()
-            .map(|(number, operation)| {
-                let storage = Scheduled::new(ground(), &turns, &locks);
-                let context = context(Arc::new(storage.with_claims(matrix.claims)));
-                let (turns, operation) = (&turns, matrix.operations[*operation]);
-                scope.spawn(move || turns.run(number, || operation.1(&context).err()))
-            })
-            .collect();
-        let results = running.into_iter();
-        results.map(|one| one.join().expect("no panic")).collect()
-    });
-    let seen = (matrix.look)(&context(ground()));
+    let running = || workers.iter().zip(&chosen).enumerate();
+    for (number, (worker, operation)) in running() {
+        let storage = Scheduled::new(ground(), &turns, number, &locks);
+        let task = Task {
+            number,
+            storage: Arc::new(storage.with_claims(matrix.claims)),
+            turns: Arc::clone(&turns),
+            operation: *matrix.operations[*operation],
+        };
+        worker.tasks.send(task).expect("no panic");
+    }
+    let errors: Vec<_> = running()
+        .map(|(_, (worker, _))| worker.errors.recv().expect("no panic"))
+        .collect();
+    let seen = (matrix.look)(&orders.context.with_memory(ground()));
     let done: Vec<bool> = errors.iter().map(Option::is_none).collect();
-    let all: Vec<usize> = (0..count).collect();
+    // Most often it is as if each had come when it ended.
+    let all = turns.ended();
     let successful: Vec<usize> = all.iter().copied().filter(|i| done[*i]).collect();
     let named = |order: &[usize]| order.iter().map(|i| chosen[*i]).collect::<Vec<_>>();
     let fits = permutations(&all).iter().any(|order| {
@@ -109,31 +181,39 @@ fn play(orders: &mut Orders<'_>, seed: u64) -> (usize, Option<String>) {
 /// So many schedules, or as many as fit in so many seconds: `AZULEJO_SECONDS`; from the seed
 /// `AZULEJO_SEED` on.
 pub fn play_all(matrix: &Matrix<'_>, usual: u64) {
+    // Else each write would wait for a millisecond of its own.
+    #[cfg(feature = "testing")]
+    azulejo::clock::stand_still();
     let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     let seconds = number("AZULEJO_SECONDS").map(Duration::from_secs);
     let first = number("AZULEJO_SEED").unwrap_or(1);
     let mut orders = Orders {
         matrix,
+        context: context(Arc::new(MemoryStorage::new())),
         known: HashMap::new(),
     };
     let begun = Instant::now();
     let (mut schedules, mut switches, mut wrong) = (0, 0, Vec::new());
-    for seed in first.. {
-        let is_enough = match seconds {
-            Some(seconds) => begun.elapsed() >= seconds,
-            None => schedules >= usual,
-        };
-        if is_enough || wrong.len() >= 5 {
-            break;
+    std::thread::scope(|scope| {
+        let workers = std::array::from_fn(|_| Worker::start(scope));
+        for seed in first.. {
+            let is_enough = match seconds {
+                Some(seconds) => begun.elapsed() >= seconds,
+                None => schedules >= usual,
+            };
+            if is_enough || wrong.len() >= 5 {
+                break;
+            }
+            let (more, problem) = play(&mut orders, &workers, seed);
+            schedules += 1;
+            switches += more;
+            wrong.extend(problem);
         }
-        let (more, problem) = play(&mut orders, seed);
-        schedules += 1;
-        switches += more;
-        wrong.extend(problem);
-    }
+    });
     eprintln!(
-        "{}: {schedules} schedules, {switches} switches, {:.1} s",
+        "{}: {schedules} schedules, {switches} switches, {} orders, {:.1} s",
         matrix.name,
+        orders.known.len(),
         begun.elapsed().as_secs_f64()
     );
     assert!(switches as u64 > schedules, "nothing was interleaved");

@@ -6,19 +6,15 @@
 )]
 
 use super::random::Random;
-use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex};
-
-thread_local! {
-    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
-}
 
 #[derive(Debug)]
 struct State {
     dice: Random,
     /// Whose turn it is.
     current: usize,
-    ended: Vec<bool>,
+    /// Those that are done, in the order in which they were.
+    ended: Vec<usize>,
     /// How often a turn has passed on.
     switches: usize,
 }
@@ -27,7 +23,8 @@ struct State {
 #[derive(Debug)]
 pub struct Turns {
     state: Mutex<State>,
-    changed: Condvar,
+    /// One for each thread: who has no turn sleeps on.
+    comes: Vec<Condvar>,
     /// One of so many chances to pass the turn on is taken.
     one_in: usize,
 }
@@ -41,10 +38,10 @@ impl Turns {
             state: Mutex::new(State {
                 dice,
                 current,
-                ended: vec![false; count],
+                ended: Vec::new(),
                 switches: 0,
             }),
-            changed: Condvar::new(),
+            comes: (0..count).map(|_| Condvar::new()).collect(),
             one_in,
         })
     }
@@ -54,70 +51,56 @@ impl Turns {
         struct End<'a>(&'a Turns, usize);
         impl Drop for End<'_> {
             fn drop(&mut self) {
-                NUMBER.set(None);
                 let mut state = self.0.state.lock().unwrap();
-                state.ended[self.1] = true;
-                Turns::pass_on(&mut state, Some(self.1));
-                self.0.changed.notify_all();
+                state.ended.push(self.1);
+                self.0.pass_on(&mut state, Some(self.1));
             }
         }
-        NUMBER.set(Some(number));
         let _end = End(self, number);
         self.wait_for(number);
         work()
     }
 
-    /// Which of the threads this is; `None` of all others, which never wait.
-    pub fn number() -> Option<usize> {
-        NUMBER.get()
-    }
-
     fn wait_for(&self, number: usize) {
         let state = self.state.lock().unwrap();
         let others = |state: &mut State| state.current != number;
-        drop(self.changed.wait_while(state, others).unwrap());
+        drop(self.comes[number].wait_while(state, others).unwrap());
     }
 
     /// Somebody's turn, not that of `but` if there is anybody else.
-    fn pass_on(state: &mut State, but: Option<usize>) {
-        let count = state.ended.len();
-        let able: Vec<usize> = (0..count).filter(|i| !state.ended[*i]).collect();
+    fn pass_on(&self, state: &mut State, but: Option<usize>) {
+        let able = (0..self.comes.len()).filter(|i| !state.ended.contains(i));
+        let able: Vec<usize> = able.collect();
         let others: Vec<usize> = able.iter().copied().filter(|i| Some(*i) != but).collect();
         let able = if others.is_empty() { able } else { others };
         if !able.is_empty() {
             let next = able[state.dice.below(able.len())];
-            state.switches += usize::from(next != state.current);
-            state.current = next;
+            if next != state.current {
+                state.switches += 1;
+                state.current = next;
+                self.comes[next].notify_all();
+            }
         }
     }
 
-    /// Maybe others run, before this thread goes on.
-    pub fn step(&self) {
-        let Some(number) = Self::number() else { return };
+    /// Maybe others run, before this one goes on. On whatever thread it is: what it gives to threads
+    /// of its own, it waits for.
+    pub fn step(&self, number: usize) {
         let mut state = self.state.lock().unwrap();
         if state.dice.below(self.one_in) == 0 {
-            Self::pass_on(&mut state, None);
-            self.changed.notify_all();
+            self.pass_on(&mut state, None);
         }
         drop(state);
         self.wait_for(number);
     }
 
-    /// Others run, as long as this thread has to wait for something that they do.
-    pub fn wait_until(&self, is_so: impl Fn() -> bool) {
-        let number = Self::number();
+    /// Others run, as long as this one has to wait for something that they do.
+    pub fn wait_until(&self, number: usize, is_so: impl Fn() -> bool) {
         for _ in 0..1_000_000 {
             if is_so() {
                 return;
             }
-            let Some(number) = number else {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-                continue;
-            };
-            let mut state = self.state.lock().unwrap();
-            Self::pass_on(&mut state, Some(number));
-            self.changed.notify_all();
-            drop(state);
+            self.pass_on(&mut self.state.lock().unwrap(), Some(number));
             self.wait_for(number);
         }
         panic!("what is waited for never comes");
@@ -131,5 +114,10 @@ impl Turns {
     /// How often a turn has passed from one to another.
     pub fn switches(&self) -> usize {
         self.state.lock().unwrap().switches
+    }
+
+    /// Those that are done, in the order in which they were.
+    pub fn ended(&self) -> Vec<usize> {
+        self.state.lock().unwrap().ended.clone()
     }
 }

@@ -421,12 +421,14 @@ fn files_that_mean_nothing_expire() {
 struct Taken {
     inner: Arc<MemoryStorage>,
     turns: Arc<Turns>,
+    /// Whose calls these are.
+    me: usize,
     clock: Arc<Hand>,
 }
 
 impl Taken {
     fn call<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.turns.step();
+        self.turns.step(self.me);
         let done = work();
         // Mostly quick, now and then slower than any claim lasts.
         let seconds = match self.turns.dice(30) {
@@ -435,7 +437,7 @@ impl Taken {
             _ => 0,
         };
         self.clock.pass(Duration::from_secs(seconds));
-        self.turns.step();
+        self.turns.step(self.me);
         done
     }
 }
@@ -512,6 +514,7 @@ fn play(seed: u64) -> Truth {
                 let storage: Arc<dyn Storage> = Arc::new(Taken {
                     inner: Arc::clone(memory),
                     turns: Arc::clone(turns),
+                    me,
                     clock: Arc::clone(clock),
                 });
                 let location = Location {
