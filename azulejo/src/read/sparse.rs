@@ -97,11 +97,8 @@ impl SparseReader {
                 SparseStep::Batch(step) => {
                     let room = self.prefetch_room(&step);
                     self.prefetch(&step, room, most);
-                    let is_first = cluster == 0 && self.position.from.is_none();
-                    let several = !is_first || step.next.cluster < self.plan.clusters.len();
-                    let bounds = (several, room);
                     let to = output.again();
-                    let cells = batch::read(&self.query, &step.portions, bounds, to).await?;
+                    let cells = batch::read(&self.query, &step.portions, room, to).await?;
                     let (next, looked_at) = (step.next, step.cells);
                     self.position = next;
                     self.looked_at.add(looked_at);

@@ -62,12 +62,12 @@ pub(super) fn prefetch(query: &SparseQuery, portions: &[Portion<'_>], room: u64)
     }
 }
 
-/// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches,
-/// so that the bounds between them must hold; `prefetch_room`, how many bytes may be under way.
+/// Reads a batch; `None` if no cell of it is a result. `prefetch_room` says how many bytes may be
+/// under way.
 pub(super) async fn read(
     query: &SparseQuery,
     portions: &[Portion<'_>],
-    (several, prefetch_room): (bool, u64),
+    prefetch_room: u64,
     output: Output<'_, '_>,
 ) -> Result<Option<Batch>> {
     // 1. Which cells are results.
@@ -84,7 +84,7 @@ pub(super) async fn read(
         let end = start + portion.tiles.len();
         let members = slots.get(start..end).unwrap_or_default();
         if portion.keyed {
-            ordered(query, start, members, &portion.bounds, several, &mut slabs)?;
+            ordered(query, start, members, &portion.bounds, &mut slabs)?;
         } else {
             stored(start, members, &mut slabs);
         }
@@ -321,7 +321,6 @@ pub(super) fn keys_of(
     members: &[BatchTile<'_>],
     from: Option<&CellBound>,
     to: Option<&CellBound>,
-    several: bool,
 ) -> Result<KeySet> {
     let mut tiles = Vec::with_capacity(members.len());
     for (i, slot) in members
@@ -342,16 +341,8 @@ pub(super) fn keys_of(
             slot: i as u32,
         });
     }
-    let set = query
-        .array
-        .context()
-        .install(|| keys::build(&query.order, &tiles, from, to))?;
-    if set.non_ascii && several {
-        return Err(Error::Unsupported(
-            "strings that are not ASCII lie along a dimension; raise the memory budget so that one batch takes all".into(),
-        ));
-    }
-    Ok(set)
+    let context = query.array.context();
+    context.install(|| keys::build(&query.order, &tiles, from, to))
 }
 
 /// The cells of slots in the order asked for.
@@ -364,10 +355,9 @@ pub(super) fn ordered(
     start: usize,
     members: &[BatchTile<'_>],
     (from, to): &(Option<CellBound>, Option<CellBound>),
-    several: bool,
     slabs: &mut Vec<CellSlab>,
 ) -> Result<()> {
-    let set = keys_of(query, members, from.as_ref(), to.as_ref(), several)?;
+    let set = keys_of(query, members, from.as_ref(), to.as_ref())?;
     let times: Vec<Result<&[[u8; 8]], u64>> = members
         .iter()
         .map(|slot| match slot.loaded.get(&Field::Timestamps) {

@@ -101,7 +101,6 @@ impl SparsePlan {
     /// Plans a query.
     pub(super) async fn new(query: &SparseQuery) -> Result<Self> {
         query.load_boxes().await?;
-        let same_order = query.order == query.stored_order;
         let mut parts: Vec<Vec<PlannedTile>> = Vec::with_capacity(query.fragments.len());
         for (part, of) in query.fragments.iter().enumerate() {
             parts.push(tiles_of(query, part, of)?);
@@ -115,7 +114,7 @@ impl SparsePlan {
             .collect();
         query.load_offsets(&used).await?;
         let independent = query.fragments.iter().all(|of| !of.merges);
-        let sequence = independent && (query.any_order || (same_order && used.len() <= 1));
+        let sequence = independent && (query.any_order || (query.as_stored && used.len() <= 1));
         for (of, tiles) in query.fragments.iter().zip(&mut parts) {
             let fragment = query.fragment(of)?;
             let costs = TileCosts::new(query, of, fragment, !sequence)?;
@@ -127,7 +126,7 @@ impl SparsePlan {
                 for tile in tiles.iter_mut() {
                     bound(&query.order, tree, tile);
                 }
-                if same_order {
+                if follow_one_another(query, tree, tiles) {
                     tighten(tiles);
                 }
             }
@@ -312,8 +311,22 @@ fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
     }
 }
 
-/// In a fragment that is stored in the order, tiles follow one another: no tile begins before its
-/// predecessor does, none ends after its successor does.
+/// Whether a fragment's tiles follow one another in the order asked for. If the greatest string of
+/// each tile is ASCII, so are those that decide between two tiles, and signed bytes order these alike.
+fn follow_one_another(query: &SparseQuery, tree: &RTree, tiles: &[PlannedTile]) -> bool {
+    let dimensions = query.order.dimensions().iter().enumerate();
+    let texts: Vec<usize> = dimensions
+        .filter_map(|(d, dimension)| dimension.is_string().then_some(d))
+        .collect();
+    let is_ascii = |tile: &PlannedTile| {
+        let mut ranges = texts.iter().map(|d| tree.tile_range(tile.tile, *d));
+        ranges.all(|range| range.is_some_and(|r| r.start.is_ascii() && r.end.is_ascii()))
+    };
+    query.order == query.stored_order && (query.as_stored || tiles.iter().all(is_ascii))
+}
+
+/// Of tiles that follow one another none begins before its predecessor does, none ends after its
+/// successor does.
 fn tighten(tiles: &mut [PlannedTile]) {
     let mut lower = CellBound::LOWEST;
     for tile in tiles.iter_mut() {
@@ -336,10 +349,10 @@ fn tighten(tiles: &mut [PlannedTile]) {
 /// Cuts tiles, sorted by lower bound, where no bounds meet.
 ///
 /// For example tiles from 0 to 9, 5 to 14 and 20 to 29: the first two are a cluster, the third
-/// another. If all are of one fragment whose order is that asked for, each is a cluster and nothing
-/// is compared.
+/// another. If all are of one fragment whose order is that asked for, or if any will do, each is a
+/// cluster and nothing is compared.
 fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
-    let same_order = query.order == query.stored_order;
+    let same_order = query.as_stored || query.any_order;
     let mut clusters = Vec::new();
     let mut start = 0;
     while let Some(first) = tiles.get(start) {
@@ -381,7 +394,8 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
     let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else {
         return Ok(false);
     };
-    Ok(query.order.within(&ranges) == query.stored_order.within(&ranges))
+    let order = query.order.within(&ranges);
+    Ok(order == query.stored_order.within(&ranges) && !order.compares_text())
 }
 
 /// What cells and tiles of a fragment cost.

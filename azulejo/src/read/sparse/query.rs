@@ -77,6 +77,9 @@ pub(super) struct SparseQuery {
     pub(super) order: CellOrder,
     /// The order of cells in fragments, within the same box.
     pub(super) stored_order: CellOrder,
+    /// Whether fragments are known to hold cells in the order asked for. libtiledb and Azulejo to 0.1
+    /// stored strings in the order of signed bytes, so of those nothing is known.
+    pub(super) as_stored: bool,
     /// Whether any order of the result will do.
     pub(super) any_order: bool,
     /// Whether cells of equal coordinates all stay.
@@ -160,14 +163,16 @@ impl SparseQuery {
             .zip(merging.into_iter().zip(repeating))
             .map(|((index, _), cells)| bind_fragment(array, options, &conditions, *index, cells))
             .collect::<Result<Vec<_>>>()?;
+        let (order, stored_order) = (within(options.layout), within(Layout::Global));
         Ok(Self {
             array: array.clone(),
             fields: options.fields.clone(),
             budget,
             fetcher,
             selection,
-            order: within(options.layout),
-            stored_order: within(Layout::Global),
+            as_stored: order == stored_order && !order.compares_text(),
+            order,
+            stored_order,
             any_order: options.layout == Layout::Unordered,
             allows_dups: schema.allows_dups,
             latest_first: !schema.allows_dups

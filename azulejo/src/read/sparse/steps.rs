@@ -7,7 +7,6 @@ use super::reach::next_bound;
 use super::tiles;
 use super::window;
 use crate::space::cell_bound::CellBound;
-use crate::space::cell_order::DimensionOrder;
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -201,11 +200,7 @@ impl<'a> SparseSteps<'a> {
         is_small: bool,
     ) -> Option<BatchStep<'a>> {
         let order = &self.query.order;
-        // Strings that are not ASCII have no place among bounds: one batch takes them all, if it
-        // can.
-        let bounded =
-            order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
-        if !(cluster.keyed && bounded && self.query.fetcher.streams()) {
+        if !(cluster.keyed && order.curve().is_none() && self.query.fetcher.streams()) {
             return None;
         }
         let remaining = self.plan.remaining(cluster, from);

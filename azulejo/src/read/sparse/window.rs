@@ -76,7 +76,7 @@ pub(super) fn room(query: &SparseQuery, tiles: &[&PlannedTile]) -> Option<(u64, 
 /// What a tile takes while it is looked at. Cells that are not stored in the order asked for get
 /// keys.
 fn under_way_cost(query: &SparseQuery, tile: &PlannedTile) -> u64 {
-    match query.order == query.stored_order {
+    match query.as_stored {
         true => tile.decoded,
         false => tile.cost,
     }
@@ -176,7 +176,7 @@ impl CellWindow {
                 }
             }
             let mut slabs = Vec::new();
-            ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
+            ordered(query, 0, &slots, &(None, None), &mut slabs)?;
             let batch = batch::columns_of(query, slots, &slabs, 0, output.again()).await?;
             if batch.is_some() {
                 return Ok(batch);
@@ -239,8 +239,8 @@ fn pick(
     from: Option<&CellBound>,
     to: Option<&CellBound>,
 ) -> Result<()> {
-    if query.order != query.stored_order {
-        let set = keys_of(query, members, from, to, true)?;
+    if !query.as_stored {
+        let set = keys_of(query, members, from, to)?;
         let cells = in_order(set, members.len());
         for (slot, places) in members.iter_mut().zip(cells) {
             slot.compact(query, places);

@@ -4,7 +4,6 @@ use super::columns::{KeyColumn, KeyInput, KeySource};
 use super::row_selection::KeyTile;
 use super::word::Word;
 use crate::space::cell_bound::{BoundPart, CellBound};
-use crate::space::cell_order::text_key;
 
 /// The least combination of the columns' numbers that is not below a bound: as the leading bits of
 /// keys, and the numbers of the columns that these do not hold as a whole.
@@ -118,7 +117,7 @@ fn place(tiles: &[KeyTile<'_>], column: &KeyColumn, part: Option<&BoundPart>) ->
         // The bound is that of a cell, which has these coordinates if it is at this position.
         (Some(BoundPart::Number(_)), KeySource::Implied) => ValuePlace::At(0),
         (
-            Some(BoundPart::Text(key)),
+            Some(BoundPart::Text(bound)),
             KeySource::Text {
                 dimension,
                 distinct,
@@ -129,11 +128,11 @@ fn place(tiles: &[KeyTile<'_>], column: &KeyColumn, part: Option<&BoundPart>) ->
                 let view = tiles
                     .get(tile as usize)
                     .and_then(|t| t.coordinates.get(*dimension));
-                text_key(view.map_or(&[], |view| view.cell(cell as usize)))
+                view.map_or(&[][..], |view| view.cell(cell as usize))
             };
-            let rank = distinct.partition_point(|at| text(at) < *key);
+            let rank = distinct.partition_point(|at| text(at) < bound.as_slice());
             match distinct.get(rank) {
-                Some(at) if text(at) == *key => ValuePlace::At(rank as u64),
+                Some(at) if text(at) == bound.as_slice() => ValuePlace::At(rank as u64),
                 Some(_) => ValuePlace::Before(rank as u64),
                 None => ValuePlace::Above,
             }

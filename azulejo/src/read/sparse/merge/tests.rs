@@ -85,8 +85,7 @@ impl Value {
             (Self::F32(a), Self::F32(b)) => a.partial_cmp(b).unwrap(),
             (Self::F64(a), Self::F64(b)) => a.partial_cmp(b).unwrap(),
             (Self::Text(a), Self::Text(b)) => {
-                let signed = |t: &[u8]| t.iter().map(|b| *b as i8).collect::<Vec<_>>();
-                signed(a).cmp(&signed(b))
+                a.cmp(b)
             }
             _ => unreachable!(),
         }
