@@ -722,3 +722,26 @@ async fn columns_come_as_a_statement_says() -> TestResult {
     assert_eq!(made, ["one|2|11", "four|4|40", "three|5|7"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn text_keys_come_in_the_order_of_sql() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (k VARCHAR NOT NULL, a INT, PRIMARY KEY (k)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "INSERT INTO t VALUES ('q', 1)",
+        "INSERT INTO t VALUES ('', 2), ('é', 3), ('Kö', 4), ('Ka', 5), ('q', 6)",
+        "UPDATE t SET a = a + 10",
+    ] {
+        rows(&session, statement).await?;
+    }
+    assert_eq!(
+        rows(&session, "SELECT k, a FROM t ORDER BY k").await?,
+        [" | 12", "Ka | 15", "Kö | 14", "q | 16", "é | 13"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT k FROM t ORDER BY k DESC LIMIT 2").await?,
+        ["é", "q"]
+    );
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await?, ["5"]);
+    Ok(())
+}

@@ -84,9 +84,7 @@ impl Value {
             (Self::U32(a), Self::U32(b)) => a.cmp(b),
             (Self::F32(a), Self::F32(b)) => a.partial_cmp(b).unwrap(),
             (Self::F64(a), Self::F64(b)) => a.partial_cmp(b).unwrap(),
-            (Self::Text(a), Self::Text(b)) => {
-                a.cmp(b)
-            }
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
             _ => unreachable!(),
         }
     }
