@@ -83,7 +83,7 @@ pub(super) async fn read(
     for portion in portions {
         let end = start + portion.tiles.len();
         let members = slots.get(start..end).unwrap_or_default();
-        if portion.keyed {
+        if portion.keyed && !lies_in_order(query, members, &portion.bounds) {
             ordered(query, start, members, &portion.bounds, &mut slabs)?;
         } else {
             stored(start, members, &mut slabs);
@@ -309,6 +309,28 @@ fn stored(start: usize, members: &[BatchTile<'_>], slabs: &mut Vec<CellSlab>) {
             }
         }
     }
+}
+
+/// Whether a tile that meets no other has its cells in the order asked for after all: of strings that
+/// are ASCII there is one order only. Keys would cost twice what reading does.
+fn lies_in_order(
+    query: &SparseQuery,
+    members: &[BatchTile<'_>],
+    bounds: &(Option<CellBound>, Option<CellBound>),
+) -> bool {
+    let ([slot], (None, None)) = (members, bounds) else {
+        return false;
+    };
+    let order = &query.order;
+    let mut dimensions = order.dimensions().iter().enumerate();
+    let is_ascii = |d| {
+        let view = slot.view(Field::Dimension(d));
+        view.is_some_and(|view| view.data.is_ascii())
+    };
+    *order == query.stored_order
+        && order.compares_text()
+        && !slot.of.repeats
+        && dimensions.all(|(d, dimension)| !dimension.is_string() || is_ascii(d))
 }
 
 /// The keys of the cells that slots have selected, those within `[from, to)` if bounds are given.
