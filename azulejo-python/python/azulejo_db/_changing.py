@@ -125,9 +125,9 @@ class Changing:
             return data
         if any(data.index.names):
             data = data.reset_index()
-        elif (names := set(index_names(data))) <= set(self.schema.dim_names) and names.isdisjoint(data.columns):
+        elif set(names := index_names(data)) <= set(self.schema.dim_names) and set(names).isdisjoint(data.columns):
             # What an index without names is called when a data frame makes an array.
-            data = data.reset_index(names=index_names(data))
+            data = data.reset_index(names=names)
         table = tabled(data)
         if isinstance(table, Mapping):
             return table

@@ -383,7 +383,7 @@ impl<'a> Order<'a> {
         let schema = self.fragment.schema();
         let may_repeat = schema.allows_dups || self.fragment.loaded().may_repeat_cells()?;
         let first = start - u64::from(self.before.is_some());
-        // Strings that are not ASCII have another order in keys than in files.
+        // Strings that are not ASCII may have another order in files (see `SparseQuery::as_stored`).
         if let (Some(tile), false, false) = (disorder, self.found, set.non_ascii) {
             self.found = true;
             let tile = first + tile as u64;
