@@ -88,7 +88,6 @@ mod table_key;
 mod target;
 mod tile_rule;
 mod time_travel;
-mod views;
 mod write;
 mod write_dense;
 mod yield_rule;

@@ -8,14 +8,11 @@ use crate::predicate::Predicate;
 use crate::selection::{self, Selection};
 use crate::statistics;
 use crate::table::blocking;
-use crate::views;
 use azulejo::arrow::RecordBatchStream;
 use azulejo::read::ReadCounts;
 use azulejo::space::Layout;
 use azulejo::{Array, ReadOptions};
-use datafusion::arrow::array::{
-    ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array,
-};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
@@ -30,9 +27,9 @@ use futures_util::StreamExt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the engine's batches cost, about. They go through DataFusion's operators in smaller pieces,
-/// which are copied while they are in a cache. Larger ones touch more memory for the first time than
-/// they save: twice as much cost a sixth more where few columns are grouped.
+/// What the engine's batches cost, about. They go through DataFusion's operators in pieces. Larger
+/// ones touch more memory for the first time than they save: twice as much cost a sixth more where
+/// few columns are grouped.
 const BATCH_BYTES: u64 = 2 << 20;
 
 /// Rows for which a partition in order is read in pieces.
@@ -71,10 +68,9 @@ pub fn open(
         memory: memory_of(&read, &pool.memory_limit()),
         reservation: consumer.register(pool),
         left: read.options.as_ref().and_then(|options| options.limit),
-        rows_a_batch: context.session_config().batch_size().max(1),
+        rows_a_batch: context.session_config().batch_size(),
         pieces: None,
         current: None,
-        large: None,
         baseline: BaselineMetrics::new(metrics, partition),
         pieces_read: counter("pieces_read"),
         pieces_pruned: counter("pieces_pruned"),
@@ -113,8 +109,6 @@ struct Running {
     current: Option<RecordBatchStream>,
     /// Rows of a batch that others want.
     rows_a_batch: usize,
-    /// A batch that is too large for them, and how many of its rows have gone on.
-    large: Option<(RecordBatch, usize)>,
     baseline: BaselineMetrics,
     pieces_read: Count,
     pieces_pruned: Count,
@@ -130,10 +124,6 @@ struct Running {
 impl Running {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(batch) = self.next_of_large()? {
-                self.baseline.record_output(batch.num_rows());
-                return Ok(Some(batch));
-            }
             if self.left == Some(0) {
                 self.current = None;
                 return Ok(None);
@@ -142,7 +132,8 @@ impl Running {
                 match self.next_piece().await? {
                     Some(options) => {
                         let stream = self.read.array.read_stream(options);
-                        self.current = Some(stream.record_batches(arrow_options()));
+                        let options = arrow_options().rows(self.rows_a_batch);
+                        self.current = Some(stream.record_batches(options));
                         continue;
                     }
                     None => {
@@ -154,45 +145,20 @@ impl Running {
             // Memory of the batch before has gone on: who keeps it accounts for it.
             self.reservation.free();
             let batch = stream.next().await;
+            let held = stream.bytes_held();
             self.count();
             let Some(batch) = batch else {
                 self.current = None;
                 continue;
             };
             let batch = batch.map_err(external)?;
-            self.reservation.try_grow(batch.get_array_memory_size())?;
+            self.reservation
+                .try_grow(held + batch.get_array_memory_size())?;
             self.batches.add(1);
             let batch = self.shaped(&batch)?;
-            if batch.num_rows() > 2 * self.rows_a_batch {
-                self.large = Some((batch, 0));
-                continue;
-            }
             self.baseline.record_output(batch.num_rows());
             return Ok(Some(batch));
         }
-    }
-
-    /// The next rows of a batch that is too large, in memory of their own: of a slice whoever keeps
-    /// it would account for all of the batch, and DataFusion would make slices.
-    fn next_of_large(&mut self) -> Result<Option<RecordBatch>> {
-        let Some((batch, done)) = &mut self.large else {
-            return Ok(None);
-        };
-        let len = self.rows_a_batch.min(batch.num_rows() - *done);
-        let copy = |column: &ArrayRef| {
-            let data = column.to_data();
-            let mut copy = MutableArrayData::new(vec![&data], false, len);
-            copy.try_extend(0, *done, *done + len)?;
-            Ok(views::kept(make_array(copy.freeze())))
-        };
-        let columns = batch.columns().iter().map(copy).collect::<Result<_>>()?;
-        let rows = RecordBatchOptions::new().with_row_count(Some(len));
-        let piece = RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?;
-        *done += len;
-        if *done == batch.num_rows() {
-            self.large = None;
-        }
-        Ok(Some(piece))
     }
 
     /// Tells what the engine has counted since.

@@ -3,13 +3,12 @@
 
 use crate::error::{Result, external};
 use crate::table::ArrayTable;
-use crate::views;
 use crate::write_dense::write_boxes;
 use async_trait::async_trait;
 use azulejo::{ArrayHandle, WriteOptions};
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::datasource::sink::DataSink;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -150,11 +149,22 @@ pub fn most_bytes(place: &ArrayHandle) -> usize {
 pub fn bytes_of(batch: &RecordBatch) -> usize {
     let columns = batch.columns().iter();
     let bytes = columns.map(|column| {
-        if let Some(bytes) = views::written_out(column) {
+        if let Some(bytes) = written_out(column) {
             return bytes;
         }
         let piece = column.to_data().get_slice_memory_size();
         piece.unwrap_or_else(|_| column.get_array_memory_size())
     });
     bytes.sum()
+}
+
+/// Bytes of a column of views were its texts or bytes written out; `None` of other columns.
+fn written_out(column: &ArrayRef) -> Option<usize> {
+    let bytes = match column.data_type() {
+        DataType::Utf8View => column.as_string_view().total_bytes_len(),
+        DataType::BinaryView => column.as_binary_view().total_bytes_len(),
+        _ => return None,
+    };
+    let views = column.len().saturating_mul(size_of::<u128>());
+    Some(views.saturating_add(bytes))
 }

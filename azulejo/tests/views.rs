@@ -259,6 +259,17 @@ fn views_are_the_texts() {
                 batches.map(Result::unwrap).collect()
             };
             let (plain, views) = (read(false), read(true));
+            let rows = random.pick(&[1, 7, 100]);
+            let arrow = ArrowOptions::new().raw(raw).views(true).rows(rows);
+            let reader = array.read(options.clone()).unwrap();
+            let batches = reader.record_batches(arrow).unwrap();
+            let pieces: Vec<RecordBatch> = batches.map(Result::unwrap).collect();
+            assert!(
+                pieces
+                    .iter()
+                    .all(|piece| (1..=rows).contains(&piece.num_rows()))
+            );
+            assert_eq!(all_texts(&views), all_texts(&pieces), "{seed} {options:?}");
             assert_eq!(plain.len(), views.len());
             assert_eq!(all_texts(&plain), all_texts(&views), "{seed} {options:?}");
             several[usize::from(!dense)] += usize::from(views.len() > 1);
@@ -295,7 +306,10 @@ fn a_stream_gives_the_same_views() {
         let context = Context::new(Config::default(), None).unwrap();
         let array = array(random, &context, "mem://views", seed % 2 == 0);
         let options = options(random, &array);
-        let arrow = ArrowOptions::new().views(true);
+        let mut arrow = ArrowOptions::new().views(true);
+        if random.chance(50) {
+            arrow = arrow.rows(40);
+        }
         let reader = array.read(options.clone()).unwrap();
         let expected: Vec<RecordBatch> = reader
             .record_batches(arrow)

@@ -1,16 +1,16 @@
 //! Columns as Arrow arrays, as the documentation of [`crate::arrow`] has them.
 
 mod import;
+mod pieces;
 mod refused;
 mod schema;
 mod views;
 
 pub use import::ArrowImporter;
+pub(crate) use pieces::Pieces;
 pub use schema::ArrowFields;
 
-use super::{
-    BatchColumn, BatchColumns, ColumnBuffers, ColumnSet, ColumnType, WordColumn, part, typed,
-};
+use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
 use crate::error::{Error, Result};
 use arrow_array::types::{
     ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType,
@@ -41,6 +41,8 @@ pub struct ArrowOptions {
     pub raw: bool,
     /// Texts, and bytes of varying length, as views.
     pub views: bool,
+    /// Rows of a record batch at most; as many as come at once without.
+    pub rows: Option<usize>,
 }
 
 impl ArrowOptions {
@@ -65,6 +67,14 @@ impl ArrowOptions {
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
         self.views = views;
+        self
+    }
+
+    /// Sets how many rows a record batch of a read has at most, at least one. Larger batches are cut,
+    /// not copied: pieces share memory, of which each counts its own part.
+    #[must_use]
+    pub fn rows(mut self, rows: usize) -> Self {
+        self.rows = Some(rows);
         self
     }
 }
@@ -130,18 +140,6 @@ impl ArrowConverter {
         self.batch(columns.cell_num, &columns.columns, |column, labels| {
             array_of(column, self.options, labels)
         })
-    }
-
-    /// As [`Self::convert`], of a batch that a read made for this.
-    pub(crate) fn convert_batch(&self, columns: BatchColumns) -> Result<RecordBatch> {
-        self.batch(
-            columns.cell_num,
-            columns.columns,
-            |column, labels| match column {
-                BatchColumn::Cells(column) => array_of(&column, self.options, labels),
-                BatchColumn::Words(column) => word_array(column, self.options),
-            },
-        )
     }
 
     fn batch<C>(
@@ -493,23 +491,6 @@ fn nulls_of(column: &ColumnBuffers) -> Option<NullBuffer> {
             validity[i] != 0
         }))
     })
-}
-
-/// The array of a column of words: of views, as nobody else asks for words.
-fn word_array(column: WordColumn, options: ArrowOptions) -> Result<ArrayRef> {
-    let kind = &column.column_type;
-    column.ids.validate()?;
-    let nulls = nulls_of(&column.ids);
-    let ids = shared::<UInt32Type>(&column.ids.data, nulls);
-    let form = form_of(kind, options);
-    match (form, options.views) {
-        (Form::Text, true) => views::of_text_words(kind, &ids, column.words),
-        (Form::Bytes, true) => views::of_byte_words(&ids, column.words),
-        _ => Err(Error::Internal(format!(
-            "column {} came as words",
-            kind.name
-        ))),
-    }
 }
 
 /// The offsets of a column that was found valid. TileDB's 64 bits are Arrow's, but for the sign.

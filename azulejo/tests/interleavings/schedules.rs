@@ -178,45 +178,104 @@ fn play(orders: &mut Orders<'_>, workers: &[Worker; MOST], seed: u64) -> (usize,
     (turns.switches(), wrong)
 }
 
-/// So many schedules, or as many as fit in so many seconds: `AZULEJO_SECONDS`; from the seed
-/// `AZULEJO_SEED` on.
-pub fn play_all(matrix: &Matrix<'_>, usual: u64) {
+/// Which schedules are played: from one seed on, every so many.
+#[derive(Clone, Copy)]
+struct Lane {
+    first: u64,
+    step: usize,
+    /// So many of them, or those that fit until then.
+    most: usize,
+    until: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Tally {
+    schedules: usize,
+    switches: usize,
+    orders: usize,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.schedules += other.schedules;
+        self.switches += other.switches;
+        self.orders += other.orders;
+        self.wrong.extend(other.wrong);
+    }
+}
+
+/// One schedule after another.
+fn play_lane(matrix: &Matrix<'_>, lane: Lane) -> Tally {
+    let mut tally = Tally::default();
+    let mut orders = Orders {
+        matrix,
+        context: context(Arc::new(MemoryStorage::new())),
+        known: HashMap::new(),
+    };
+    std::thread::scope(|scope| {
+        let workers = std::array::from_fn(|_| Worker::start(scope));
+        for seed in (lane.first..).step_by(lane.step) {
+            let is_enough = match lane.until {
+                Some(until) => Instant::now() >= until,
+                None => tally.schedules >= lane.most,
+            };
+            if is_enough || tally.wrong.len() >= 5 {
+                break;
+            }
+            let (switches, problem) = play(&mut orders, &workers, seed);
+            tally.schedules += 1;
+            tally.switches += switches;
+            tally.wrong.extend(problem);
+        }
+    });
+    tally.orders = orders.known.len();
+    tally
+}
+
+/// So many schedules, or as many as fit in so many seconds on all cores: `AZULEJO_SECONDS`; from
+/// the seed `AZULEJO_SEED` on.
+pub fn play_all(matrix: &Matrix<'_>, usual: usize) {
     // Else each write would wait for a millisecond of its own.
     #[cfg(feature = "testing")]
     azulejo::clock::stand_still();
     let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     let seconds = number("AZULEJO_SECONDS").map(Duration::from_secs);
     let first = number("AZULEJO_SEED").unwrap_or(1);
-    let mut orders = Orders {
-        matrix,
-        context: context(Arc::new(MemoryStorage::new())),
-        known: HashMap::new(),
-    };
     let begun = Instant::now();
-    let (mut schedules, mut switches, mut wrong) = (0, 0, Vec::new());
+    // Few schedules share the cores with other tests.
+    let lanes = match seconds {
+        Some(_) => std::thread::available_parallelism().map_or(1, usize::from),
+        None => 1,
+    };
+    let mut tally = Tally::default();
     std::thread::scope(|scope| {
-        let workers = std::array::from_fn(|_| Worker::start(scope));
-        for seed in first.. {
-            let is_enough = match seconds {
-                Some(seconds) => begun.elapsed() >= seconds,
-                None => schedules >= usual,
-            };
-            if is_enough || wrong.len() >= 5 {
-                break;
-            }
-            let (more, problem) = play(&mut orders, &workers, seed);
-            schedules += 1;
-            switches += more;
-            wrong.extend(problem);
+        let lanes: Vec<_> = (first..)
+            .take(lanes)
+            .map(|first| Lane {
+                first,
+                step: lanes,
+                most: usual,
+                until: seconds.map(|seconds| begun + seconds),
+            })
+            .map(|lane| scope.spawn(move || play_lane(matrix, lane)))
+            .collect();
+        for lane in lanes {
+            tally.add(lane.join().expect("no panic"));
         }
     });
+    let Tally {
+        schedules,
+        switches,
+        orders,
+        wrong,
+    } = tally;
+    let took = begun.elapsed().as_secs_f64();
     eprintln!(
-        "{}: {schedules} schedules, {switches} switches, {} orders, {:.1} s",
-        matrix.name,
-        orders.known.len(),
-        begun.elapsed().as_secs_f64()
+        "{}: {schedules} schedules, {switches} switches, {orders} orders, {took:.1} s",
+        matrix.name
     );
-    assert!(switches as u64 > schedules, "nothing was interleaved");
+    assert!(switches > schedules, "nothing was interleaved");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

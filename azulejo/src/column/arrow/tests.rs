@@ -32,7 +32,52 @@ fn convert(column: &ColumnBuffers, raw: bool) -> Result<ArrayRef> {
         batch.schema().field(0).metadata()["tiledb_type"],
         column.column_type.datatype.name()
     );
+    for (rows, views) in [(1, false), (1, true), (2, true)] {
+        let options = ArrowOptions::new().raw(raw).views(views);
+        let whole = set.to_record_batch(options)?;
+        let mut done = 0;
+        for piece in cut(&set, options.rows(rows)) {
+            piece.column(0).to_data().validate_full().unwrap();
+            assert_eq!(piece, whole.slice(done, rows.min(column.cell_num - done)));
+            done += piece.num_rows();
+        }
+        assert_eq!(done, column.cell_num);
+    }
     Ok(Arc::clone(batch.column(0)))
+}
+
+fn cut(set: &ColumnSet, options: ArrowOptions) -> Vec<RecordBatch> {
+    let types = set.columns.iter().map(|c| &c.column_type);
+    let converter = ArrowConverter::new(types, options).unwrap();
+    let mut pieces = Some(Pieces::of(set.clone().into(), options).unwrap());
+    std::iter::from_fn(|| Pieces::next_of(&mut pieces, &converter))
+        .map(Result::unwrap)
+        .collect()
+}
+
+#[test]
+fn pieces_share_memory_and_count_their_own() {
+    let numbers = ticks(Datatype::Int64, &(0..1000).collect::<Vec<_>>());
+    let mut text = ColumnBuilder::new(
+        ColumnType::new("t", Datatype::StringUtf8).with_cell_val_num(CellValNum::Var),
+    );
+    for i in 0..1000 {
+        text.append_cell("a text ".repeat(i % 20).as_bytes(), true);
+    }
+    let set = ColumnSet {
+        cell_num: 1000,
+        columns: vec![numbers.clone(), text.finish()],
+    };
+    let whole = set.to_record_batch(ArrowOptions::new()).unwrap();
+    let pieces = cut(&set, ArrowOptions::new().rows(300));
+    let rows: Vec<usize> = pieces.iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(rows, [300, 300, 300, 100]);
+    let counted: usize = pieces.iter().map(RecordBatch::get_array_memory_size).sum();
+    assert!(counted < whole.get_array_memory_size() * 5 / 4, "{counted}");
+    for (piece, first) in pieces.iter().zip([0, 300, 600, 900]) {
+        let values = piece.column(0).as_primitive::<Int64Type>().values();
+        assert_eq!(values.inner().as_ptr(), numbers.data[first * 8..].as_ptr());
+    }
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! Texts and bytes as Arrow's views.
 
 use super::refused::{no_text, too_long};
-use crate::column::ColumnType;
+use super::{ArrowOptions, Form, form_of, nulls_of, shared};
+use crate::column::{ColumnBuffers, ColumnType, WordColumn};
 use crate::error::{Error, Result};
 use arrow_array::builder::make_view;
 use arrow_array::types::{BinaryViewType, ByteArrayType, ByteViewType, StringViewType, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, GenericByteArray, GenericByteViewArray, LargeBinaryArray, LargeStringArray,
-    PrimitiveArray,
 };
 use arrow_buffer::Buffer;
+use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use azulejo_format::filter::StringWords;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Arrow's numbers of views have 31 bits, whatever the type of ours.
@@ -46,48 +48,86 @@ where
     Ok(Arc::new(GenericByteViewArray::<V>::from_iter(array.iter())))
 }
 
-/// Cells as views of the words whose indices they are.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] where a cell's word is not UTF-8. Words that no cell has need not be.
-pub(super) fn of_text_words(
-    column: &ColumnType,
-    ids: &PrimitiveArray<UInt32Type>,
-    mut words: Vec<StringWords>,
-) -> Result<ArrayRef> {
-    let is_text = |word: &[u8]| std::str::from_utf8(word).is_ok();
-    if !words.iter().flat_map(StringWords::iter).all(is_text) {
-        let good: Vec<bool> = words
-            .iter()
-            .flat_map(StringWords::iter)
-            .map(is_text)
-            .collect();
-        let is_bad = |id: &u32| good.get(*id as usize) == Some(&false);
-        if let Some(cell) = ids.values().iter().position(is_bad) {
-            return Err(no_text(column, cell));
+/// A column of words as views: as many cells point to one text.
+#[derive(Debug)]
+pub(super) struct WordViews {
+    /// A view of each word.
+    words: ArrayRef,
+    /// For each cell the index of its word, and its validity.
+    ids: ColumnBuffers,
+}
+
+impl WordViews {
+    /// Makes and checks the words.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where a cell's word is not UTF-8. Words that no cell has need not
+    /// be.
+    pub fn of(column: WordColumn, options: ArrowOptions) -> Result<Self> {
+        let WordColumn {
+            column_type: kind,
+            ids,
+            mut words,
+        } = column;
+        ids.validate()?;
+        let numbers = ids.values::<u32>().unwrap_or(&[]);
+        let words = match (form_of(&kind, options), options.views) {
+            (Form::Text, true) => {
+                only_texts(&kind, numbers, &mut words)?;
+                of_words::<StringViewType>(words)?
+            }
+            (Form::Bytes, true) => of_words::<BinaryViewType>(words)?,
+            _ => {
+                return Err(Error::Internal(format!(
+                    "column {} came as words",
+                    kind.name
+                )));
+            }
+        };
+        let last = numbers.iter().max();
+        if numbers.len() != ids.cell_num || last.is_some_and(|last| *last as usize >= words.len()) {
+            return Err(Error::Internal("a cell has no word".into()));
         }
-        let places = words.iter_mut().flat_map(|words| &mut words.places);
-        for (place, _) in places.zip(good).filter(|(_, good)| !good) {
-            *place = (0, 0);
-        }
+        Ok(Self { words, ids })
     }
-    of_words::<StringViewType>(ids, words)
+
+    /// Bytes of the words and of their indices.
+    pub fn memory_size(&self) -> usize {
+        self.words.get_array_memory_size() + self.ids.memory_size()
+    }
+
+    /// The views of some cells.
+    pub fn of_cells(&self, cells: Range<usize>) -> Result<ArrayRef> {
+        let ids = self.ids.slice(cells);
+        let nulls = nulls_of(&ids);
+        take(&*self.words, &shared::<UInt32Type>(&ids.data, nulls), None).map_err(wrong)
+    }
 }
 
-/// As [`of_text_words`], of bytes.
-pub(super) fn of_byte_words(
-    ids: &PrimitiveArray<UInt32Type>,
-    words: Vec<StringWords>,
-) -> Result<ArrayRef> {
-    of_words::<BinaryViewType>(ids, words)
+fn wrong(error: ArrowError) -> Error {
+    Error::Internal(format!("words make no views: {error}"))
 }
 
-/// A view of each word is made and checked once, then taken for the cells that have it.
-fn of_words<V: ByteViewType>(
-    ids: &PrimitiveArray<UInt32Type>,
-    words: Vec<StringWords>,
-) -> Result<ArrayRef> {
-    let wrong = |e| Error::Internal(format!("words make no views: {e}"));
+/// That words of cells are text; other words that are not are left out.
+fn only_texts(kind: &ColumnType, ids: &[u32], words: &mut [StringWords]) -> Result<()> {
+    let is_text = |word: &[u8]| std::str::from_utf8(word).is_ok();
+    let all = || words.iter().flat_map(StringWords::iter).map(is_text);
+    if all().all(|good| good) {
+        return Ok(());
+    }
+    let good: Vec<bool> = all().collect();
+    let is_bad = |id: &u32| good.get(*id as usize) == Some(&false);
+    if let Some(cell) = ids.iter().position(is_bad) {
+        return Err(no_text(kind, cell));
+    }
+    let places = words.iter_mut().flat_map(|words| &mut words.places);
+    for (place, _) in places.zip(good).filter(|(_, good)| !good) {
+        *place = (0, 0);
+    }
+    Ok(())
+}
+
+fn of_words<V: ByteViewType>(words: Vec<StringWords>) -> Result<ArrayRef> {
     let (mut views, mut buffers) = (Vec::new(), Vec::<Buffer>::new());
     for StringWords { bytes, places } in words {
         let bytes = Buffer::from_vec(bytes);
@@ -118,9 +158,5 @@ fn of_words<V: ByteViewType>(
         }
     }
     let words = GenericByteViewArray::<V>::try_new(views.into(), buffers, None).map_err(wrong)?;
-    let last = ids.values().iter().max();
-    if last.is_some_and(|last| *last as usize >= words.len()) {
-        return Err(Error::Internal("a cell has no word".into()));
-    }
-    take(&words, ids, None).map_err(wrong)
+    Ok(Arc::new(words))
 }

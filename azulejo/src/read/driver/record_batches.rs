@@ -1,7 +1,7 @@
 //! A read as Arrow record batches.
 
 use super::Reader;
-use crate::column::arrow::{ArrowConverter, ArrowOptions};
+use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
 use crate::error::{Error, Result};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -12,7 +12,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 #[derive(Debug)]
 pub struct RecordBatches {
     reader: Reader,
+    options: ArrowOptions,
     converter: ArrowConverter,
+    /// What is left of the reader's last batch.
+    pieces: Option<Pieces>,
 }
 
 impl Reader {
@@ -50,7 +53,9 @@ impl Reader {
         let converter = ArrowConverter::new(self.column_types(), options)?;
         Ok(RecordBatches {
             reader: self,
+            options,
             converter,
+            pieces: None,
         })
     }
 }
@@ -59,12 +64,16 @@ impl Iterator for RecordBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next_batch().transpose()?;
-        Some(
-            batch
-                .and_then(|columns| self.converter.convert_batch(columns))
-                .map_err(ArrowError::from),
-        )
+        loop {
+            if let Some(piece) = Pieces::next_of(&mut self.pieces, &self.converter) {
+                return Some(piece.map_err(ArrowError::from));
+            }
+            let batch = self.reader.next_batch().transpose()?;
+            match batch.and_then(|columns| Pieces::of(columns, self.options)) {
+                Ok(pieces) => self.pieces = Some(pieces),
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
     }
 }
 

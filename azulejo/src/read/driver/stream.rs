@@ -151,8 +151,8 @@ impl Stream for ReadStream {
 #[cfg(feature = "arrow")]
 mod record_batches {
     use super::{Context, Pin, Poll, ReadStream, Result, Stream, ready};
-    use crate::column::BatchColumn;
-    use crate::column::arrow::{ArrowConverter, ArrowOptions};
+    use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
+    use crate::column::{BatchColumn, BatchColumns};
     use arrow_array::RecordBatch;
 
     /// A [`ReadStream`] as Arrow record batches, all of one schema.
@@ -162,6 +162,8 @@ mod record_batches {
         options: ArrowOptions,
         /// Made for the first batch.
         converter: Option<ArrowConverter>,
+        /// What is left of the last batch of cells.
+        pieces: Option<Pieces>,
     }
 
     impl ReadStream {
@@ -175,7 +177,31 @@ mod record_batches {
                 cells: self,
                 options,
                 converter: None,
+                pieces: None,
             }
+        }
+    }
+
+    impl RecordBatchStream {
+        /// Bytes of the cells, about, that are here and were not given out yet: some where
+        /// [`ArrowOptions::rows`] cuts batches.
+        #[must_use]
+        pub fn bytes_held(&self) -> usize {
+            self.pieces.as_ref().map_or(0, Pieces::bytes_left)
+        }
+
+        /// The next rows of the cells that are here.
+        fn next_piece(&mut self) -> Option<Result<RecordBatch>> {
+            Pieces::next_of(&mut self.pieces, self.converter.as_ref()?)
+        }
+
+        fn take_cells(&mut self, cells: BatchColumns) -> Result<()> {
+            if self.converter.is_none() {
+                let types = cells.columns.iter().map(BatchColumn::column_type);
+                self.converter = Some(ArrowConverter::new(types, self.options)?);
+            }
+            self.pieces = Some(Pieces::of(cells, self.options)?);
+            Ok(())
         }
     }
 
@@ -183,23 +209,18 @@ mod record_batches {
         type Item = Result<RecordBatch>;
 
         fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-            let cells = match ready!(self.cells.poll_batch(cx)) {
-                Some(Ok(cells)) => cells,
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(None),
-            };
-            let this = &mut *self;
-            let batch = match &this.converter {
-                Some(converter) => converter.convert_batch(cells),
-                None => {
-                    let types = cells.columns.iter().map(BatchColumn::column_type);
-                    match ArrowConverter::new(types, this.options) {
-                        Ok(converter) => this.converter.insert(converter).convert_batch(cells),
-                        Err(error) => Err(error),
-                    }
+            loop {
+                if let Some(piece) = self.next_piece() {
+                    return Poll::Ready(Some(piece));
                 }
-            };
-            Poll::Ready(Some(batch))
+                let cells = match ready!(self.cells.poll_batch(cx)) {
+                    Some(cells) => cells,
+                    None => return Poll::Ready(None),
+                };
+                if let Err(error) = cells.and_then(|cells| self.take_cells(cells)) {
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
         }
     }
 }

@@ -1,0 +1,125 @@
+//! Record batches of some rows out of a larger batch.
+
+use super::views::WordViews;
+use super::{ArrowConverter, ArrowOptions, array_of};
+use crate::column::{BatchColumn, BatchColumns, ColumnBuffers};
+use crate::error::Result;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use bytes::Bytes;
+use std::ops::Range;
+
+/// What is left of a batch on its way to Arrow.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    columns: Vec<PieceColumn>,
+    left: Range<usize>,
+    /// Rows of a piece.
+    most: usize,
+    /// Bytes of a row, about.
+    row_bytes: usize,
+}
+
+#[derive(Debug)]
+enum PieceColumn {
+    Cells(ColumnBuffers),
+    /// A view of each word is made once, whatever the number of pieces.
+    Words(WordViews),
+}
+
+impl Pieces {
+    /// Pieces of a batch, as the options have it.
+    pub fn of(batch: BatchColumns, options: ArrowOptions) -> Result<Self> {
+        let columns = batch.columns.into_iter().map(|column| match column {
+            BatchColumn::Cells(column) => {
+                column.validate()?;
+                Ok(PieceColumn::Cells(column))
+            }
+            BatchColumn::Words(column) => Ok(PieceColumn::Words(WordViews::of(column, options)?)),
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let bytes: usize = columns.iter().map(PieceColumn::memory_size).sum();
+        Ok(Self {
+            columns,
+            left: 0..batch.cell_num,
+            most: options.rows.unwrap_or(usize::MAX).max(1),
+            row_bytes: bytes / batch.cell_num.max(1),
+        })
+    }
+
+    /// The next rows of these pieces; none are there any more behind the last ones, whose memory is
+    /// then theirs alone.
+    pub fn next_of(
+        these: &mut Option<Self>,
+        converter: &ArrowConverter,
+    ) -> Option<Result<RecordBatch>> {
+        let pieces = these.as_mut()?;
+        let piece = pieces.next(converter);
+        if pieces.left.is_empty() {
+            *these = None;
+        }
+        piece
+    }
+
+    /// Bytes of the rows that are left, about.
+    #[cfg(feature = "stream")]
+    pub fn bytes_left(&self) -> usize {
+        self.left.len().saturating_mul(self.row_bytes)
+    }
+
+    /// The next rows; `None` where none are left.
+    fn next(&mut self, converter: &ArrowConverter) -> Option<Result<RecordBatch>> {
+        let cells = self.left.start..self.left.end.min(self.left.start.saturating_add(self.most));
+        if cells.is_empty() {
+            return None;
+        }
+        let whole = cells == self.left && cells.start == 0;
+        self.left.start = cells.end;
+        let columns = self.columns.iter();
+        Some(converter.batch(cells.len(), columns, |column, labels| {
+            column.piece(cells.clone(), whole, converter.options, labels)
+        }))
+    }
+}
+
+impl PieceColumn {
+    fn memory_size(&self) -> usize {
+        match self {
+            Self::Cells(column) => column.memory_size(),
+            Self::Words(words) => words.memory_size(),
+        }
+    }
+
+    fn piece(
+        &self,
+        cells: Range<usize>,
+        whole: bool,
+        options: ArrowOptions,
+        labels: Option<&ArrayRef>,
+    ) -> Result<ArrayRef> {
+        match self {
+            Self::Cells(column) if whole => array_of(column, options, labels),
+            Self::Cells(column) => array_of(&apart(column.slice(cells)), options, labels),
+            Self::Words(words) => words.of_cells(cells),
+        }
+    }
+}
+
+/// The same cells in memory that counts as their own. Arrow counts for a part of some memory all of
+/// it, so that who keeps ten pieces of a batch would seem to hold the batch ten times. Who keeps one
+/// piece alone does hold on to all.
+fn apart(column: ColumnBuffers) -> ColumnBuffers {
+    struct Part(Buffer);
+    impl AsRef<[u8]> for Part {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    let apart = |buffer: Buffer| Buffer::from(Bytes::from_owner(Part(buffer)));
+    ColumnBuffers {
+        data: apart(column.data),
+        offsets: column.offsets.map(apart),
+        validity: column.validity.map(apart),
+        ..column
+    }
+}
