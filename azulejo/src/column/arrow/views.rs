@@ -100,11 +100,11 @@ impl WordViews {
     pub fn of_cells(&self, cells: Range<usize>) -> Result<ArrayRef> {
         let ids = self.ids.slice(cells);
         let nulls = nulls_of(&ids);
-        take(&*self.words, &shared::<UInt32Type>(&ids.data, nulls), None).map_err(wrong)
+        take(&*self.words, &shared::<UInt32Type>(&ids.data, nulls), None).map_err(|e| wrong(&e))
     }
 }
 
-fn wrong(error: ArrowError) -> Error {
+fn wrong(error: &ArrowError) -> Error {
     Error::Internal(format!("words make no views: {error}"))
 }
 
@@ -157,6 +157,7 @@ fn of_words<V: ByteViewType>(words: Vec<StringWords>) -> Result<ArrayRef> {
             views.push(make_view(word, block, at));
         }
     }
-    let words = GenericByteViewArray::<V>::try_new(views.into(), buffers, None).map_err(wrong)?;
+    let words =
+        GenericByteViewArray::<V>::try_new(views.into(), buffers, None).map_err(|e| wrong(&e))?;
     Ok(Arc::new(words))
 }

@@ -213,9 +213,8 @@ mod record_batches {
                 if let Some(piece) = self.next_piece() {
                     return Poll::Ready(Some(piece));
                 }
-                let cells = match ready!(self.cells.poll_batch(cx)) {
-                    Some(cells) => cells,
-                    None => return Poll::Ready(None),
+                let Some(cells) = ready!(self.cells.poll_batch(cx)) else {
+                    return Poll::Ready(None);
                 };
                 if let Err(error) = cells.and_then(|cells| self.take_cells(cells)) {
                     return Poll::Ready(Some(Err(error)));
