@@ -5,6 +5,7 @@ mod pieces;
 mod refused;
 mod schema;
 mod views;
+mod words;
 
 pub use import::ArrowImporter;
 pub(crate) use pieces::Pieces;

@@ -53,7 +53,22 @@ pub enum TileSplit {
     },
 }
 
+/// The index of the tile with coordinates that are infinitely far from the domain's lower bound, where
+/// tiles are infinitely long too: what NaN is in whole numbers to libtiledb, which stores cells in the
+/// order of these indices.
+const BEYOND_REALS: u64 = 1 << 63;
+
 impl TileSplit {
+    /// Whether the domain is longer than a real can say, so that tiles are infinitely long.
+    #[must_use]
+    pub fn is_infinite(self) -> bool {
+        match self {
+            Self::Integer { .. } => false,
+            Self::Float32 { extent, .. } => extent.is_infinite(),
+            Self::Float64 { extent, .. } => extent.is_infinite(),
+        }
+    }
+
     /// The index of the tile with a coordinate.
     #[inline]
     pub fn index<T: Ordinal>(self, value: T) -> u64 {
@@ -69,13 +84,19 @@ impl TileSplit {
                 clippy::cast_sign_loss,
                 reason = "f32 again, then an index"
             )]
-            Self::Float32 { low, extent } => ((value.as_f64() as f32 - low) / extent) as u64,
+            Self::Float32 { low, extent } => match (value.as_f64() as f32 - low) / extent {
+                index if index.is_nan() => BEYOND_REALS,
+                index => index as u64,
+            },
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "an index"
             )]
-            Self::Float64 { low, extent } => ((value.as_f64() - low) / extent) as u64,
+            Self::Float64 { low, extent } => match (value.as_f64() - low) / extent {
+                index if index.is_nan() => BEYOND_REALS,
+                index => index as u64,
+            },
         }
     }
 
@@ -155,6 +176,9 @@ impl DimensionOrder {
             (Some((low, _)), Some(extent)) if !dimension.cell_val_num.is_var() => {
                 split(dimension.datatype.physical(), low, extent)
             }
+            (Some((low, high)), None) if !dimension.cell_val_num.is_var() => {
+                infinite_split(dimension.datatype.physical(), low, high)
+            }
             _ => None,
         };
         Self {
@@ -215,6 +239,24 @@ fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
         }),
         _ => dispatch!(physical, T => integer::<T>(low, extent)),
     }
+}
+
+/// The tiles of reals without an extent: libtiledb takes the domain's length for it. That is one tile,
+/// unless the length overflows.
+fn infinite_split(physical: Physical, low: &[u8], high: &[u8]) -> Option<TileSplit> {
+    use azulejo_format::datatype::Native;
+    let split = match physical {
+        Physical::F32 => TileSplit::Float32 {
+            low: f32::read(low),
+            extent: f32::read(high) - f32::read(low),
+        },
+        Physical::F64 => TileSplit::Float64 {
+            low: f64::read(low),
+            extent: f64::read(high) - f64::read(low),
+        },
+        _ => return None,
+    };
+    split.is_infinite().then_some(split)
 }
 
 /// An order of cells.
@@ -286,6 +328,26 @@ impl CellOrder {
         };
         let mut segments = self.segments.iter();
         segments.any(|segment| matches!(*segment, Segment::Coordinate(d) if is_text(d)))
+    }
+
+    /// Whether fragments of this order may be stored in another one: libtiledb and Azulejo to 0.1 stored
+    /// strings in the order of signed bytes, and Azulejo to 0.1 knew no tiles of infinite length.
+    #[must_use]
+    pub fn is_stored_otherwise(&self) -> bool {
+        self.compares_text() || self.has_infinite_tiles()
+    }
+
+    /// Whether tiles of infinite length decide the order.
+    #[must_use]
+    pub fn has_infinite_tiles(&self) -> bool {
+        let is_infinite = |d: usize| {
+            let dimension = self.dimensions.get(d);
+            dimension
+                .and_then(|dimension| dimension.split)
+                .is_some_and(TileSplit::is_infinite)
+        };
+        let mut segments = self.segments.iter();
+        segments.any(|segment| matches!(*segment, Segment::Tile(d) if is_infinite(d)))
     }
 
     /// The comparisons, the deciding first.

@@ -1,6 +1,6 @@
 //! Record batches of some rows out of a larger batch.
 
-use super::views::WordViews;
+use super::words::WordViews;
 use super::{ArrowConverter, ArrowOptions, array_of};
 use crate::column::{BatchColumn, BatchColumns, ColumnBuffers};
 use crate::error::Result;
@@ -16,8 +16,6 @@ pub(crate) struct Pieces {
     left: Range<usize>,
     /// Rows of a piece.
     most: usize,
-    /// Bytes of a row, about.
-    row_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -37,13 +35,10 @@ impl Pieces {
             }
             BatchColumn::Words(column) => Ok(PieceColumn::Words(WordViews::of(column, options)?)),
         });
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        let bytes: usize = columns.iter().map(PieceColumn::memory_size).sum();
         Ok(Self {
-            columns,
+            columns: columns.collect::<Result<_>>()?,
             left: 0..batch.cell_num,
             most: options.rows.unwrap_or(usize::MAX).max(1),
-            row_bytes: bytes / batch.cell_num.max(1),
         })
     }
 
@@ -61,10 +56,10 @@ impl Pieces {
         piece
     }
 
-    /// Bytes of the rows that are left, about.
+    /// Bytes of all rows: they stay as long as some are left.
     #[cfg(feature = "stream")]
-    pub fn bytes_left(&self) -> usize {
-        self.left.len().saturating_mul(self.row_bytes)
+    pub fn memory_size(&self) -> usize {
+        self.columns.iter().map(PieceColumn::memory_size).sum()
     }
 
     /// The next rows; `None` where none are left.
@@ -83,6 +78,7 @@ impl Pieces {
 }
 
 impl PieceColumn {
+    #[cfg(feature = "stream")]
     fn memory_size(&self) -> usize {
         match self {
             Self::Cells(column) => column.memory_size(),
@@ -109,13 +105,13 @@ impl PieceColumn {
 /// it, so that who keeps ten pieces of a batch would seem to hold the batch ten times. Who keeps one
 /// piece alone does hold on to all.
 fn apart(column: ColumnBuffers) -> ColumnBuffers {
-    struct Part(Buffer);
-    impl AsRef<[u8]> for Part {
+    struct PieceBytes(Buffer);
+    impl AsRef<[u8]> for PieceBytes {
         fn as_ref(&self) -> &[u8] {
             &self.0
         }
     }
-    let apart = |buffer: Buffer| Buffer::from(Bytes::from_owner(Part(buffer)));
+    let apart = |buffer: Buffer| Buffer::from(Bytes::from_owner(PieceBytes(buffer)));
     ColumnBuffers {
         data: apart(column.data),
         offsets: column.offsets.map(apart),

@@ -183,11 +183,11 @@ mod record_batches {
     }
 
     impl RecordBatchStream {
-        /// Bytes of the cells, about, that are here and were not given out yet: some where
-        /// [`ArrowOptions::rows`] cuts batches.
+        /// Bytes of cells that are here until the last of them is given out, which
+        /// [`ArrowOptions::rows`] makes record batches of.
         #[must_use]
         pub fn bytes_held(&self) -> usize {
-            self.pieces.as_ref().map_or(0, Pieces::bytes_left)
+            self.pieces.as_ref().map_or(0, Pieces::memory_size)
         }
 
         /// The next rows of the cells that are here.

@@ -322,7 +322,9 @@ fn follow_one_another(query: &SparseQuery, tree: &RTree, tiles: &[PlannedTile]) 
         let mut ranges = texts.iter().map(|d| tree.tile_range(tile.tile, *d));
         ranges.all(|range| range.is_some_and(|r| r.start.is_ascii() && r.end.is_ascii()))
     };
-    query.order == query.stored_order && (query.as_stored || tiles.iter().all(is_ascii))
+    query.order == query.stored_order
+        && !query.order.has_infinite_tiles()
+        && (query.as_stored || tiles.iter().all(is_ascii))
 }
 
 /// Of tiles that follow one another none begins before its predecessor does, none ends after its
@@ -395,7 +397,7 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
         return Ok(false);
     };
     let order = query.order.within(&ranges);
-    Ok(order == query.stored_order.within(&ranges) && !order.compares_text())
+    Ok(order == query.stored_order.within(&ranges) && !order.is_stored_otherwise())
 }
 
 /// What cells and tiles of a fragment cost.

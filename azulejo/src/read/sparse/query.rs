@@ -77,8 +77,7 @@ pub(super) struct SparseQuery {
     pub(super) order: CellOrder,
     /// The order of cells in fragments, within the same box.
     pub(super) stored_order: CellOrder,
-    /// Whether fragments are known to hold cells in the order asked for. libtiledb and Azulejo to 0.1
-    /// stored strings in the order of signed bytes, so of those nothing is known.
+    /// Whether fragments are known to hold cells in the order asked for.
     pub(super) as_stored: bool,
     /// Whether any order of the result will do.
     pub(super) any_order: bool,
@@ -170,7 +169,7 @@ impl SparseQuery {
             budget,
             fetcher,
             selection,
-            as_stored: order == stored_order && !order.compares_text(),
+            as_stored: order == stored_order && !order.is_stored_otherwise(),
             order,
             stored_order,
             any_order: options.layout == Layout::Unordered,
