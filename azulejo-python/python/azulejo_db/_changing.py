@@ -352,7 +352,8 @@ def _indexed(
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
             raise ValueError(f"the enumeration {name!r} has {len(labels)} labels: {values.min()} to {values.max()} are no indices of them")
         return values, mask
-    flat = values.reshape(-1).tolist()
+    # Of times Python's own objects are others than the labels, which are numpy's.
+    flat = list(values.reshape(-1)) if values.dtype.kind in "mM" else values.reshape(-1).tolist()
     null = np.fromiter(map(is_null, flat), bool, len(flat)).reshape(values.shape)
     null = null if mask is None else null | mask
     places = {label: i for i, label in enumerate(labels)}

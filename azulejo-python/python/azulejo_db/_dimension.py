@@ -219,7 +219,7 @@ class Dimension:
         ends = (count * step, (count + 1) * step)
         if unit == "generic":
             return (ends[0], 1), (ends[1], 1)
-        return _scaled(ends[0], unit, self.unit), _scaled(ends[1], unit, self.unit)
+        return scaled(ends[0], unit, self.unit), scaled(ends[1], unit, self.unit)
 
 
 @functools.lru_cache(4096)
@@ -245,7 +245,7 @@ def _ceil(ratio: _Ratio) -> int:
     return -(-ratio[0] // ratio[1])
 
 
-def _scaled(count: int, unit: str, into: str) -> _Ratio:
+def scaled(count: int, unit: str, into: str) -> _Ratio:
     """So many of a unit in another. Months and years are those of the calendar since 1970."""
     if unit == into:
         return count, 1
