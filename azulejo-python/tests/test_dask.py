@@ -186,3 +186,16 @@ def test_reads_and_datasets_on_workers(cluster, cells, tmp_path):
     more.azulejo.to(tmp_path / "d", append_dim="time")
     with xr.open_dataset(tmp_path / "d", engine="azulejo") as found:
         xr.testing.assert_identical(found.load(), xr.concat([ds, more.compute()], "time"))
+
+
+@pytest.mark.parametrize("chunks", ["auto", "tiles", (3,)])
+def test_several_values_a_cell(chunks, tmp_path):
+    schema = az.Schema([az.Dim("x", (0, 3), 2)], [az.Attr("v", "int32", values=3), az.Attr("w", "int32")])
+    array = az.create(tmp_path / "a", schema)
+    cells = np.arange(12, dtype="int32").reshape(4, 3)
+    array[...] = {"v": cells, "w": cells[:, 0]}
+    found = azd.read(array, "v", chunks=chunks)
+    assert found.shape == (4, 3) and found.chunks[1] == (3,)
+    np.testing.assert_array_equal(found.compute(), cells)
+    np.testing.assert_array_equal(found[1:, ::2].compute(), cells[1:, ::2])
+    assert azd.read(array, "w").shape == (4,)

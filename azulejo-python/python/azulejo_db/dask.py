@@ -74,14 +74,16 @@ def read(
     name = attribute if attribute is not None else array._only("dask takes one attribute")
     view = array[name] if name else array
     shape, tiles = array.shape, [int(t) for t in array.chunks]
+    several = view._cell_type(view._only("dask takes one attribute"))[1]
     if chunks == "tiles":
         chunks = [min(t, s) for t, s in zip(tiles, shape)]
     elif chunks == "auto":
-        chunks = _whole_tiles(shape, tiles, view.dtype.itemsize)
-    split = da.core.normalize_chunks(chunks, shape, dtype=view.dtype)
+        chunks = _whole_tiles(shape, tiles, view.dtype.itemsize * math.prod(several))
+    # Several values of a cell are a dimension of their own, which is never cut.
+    split = (*da.core.normalize_chunks(chunks, shape, dtype=view.dtype), *((n,) for n in several))
     return da.map_blocks(
         _block, name, array=_settled(array), chunks=split, dtype=view.dtype,
-        meta=np.empty((0,) * len(shape), view.dtype),
+        meta=np.empty((0,) * len(split), view.dtype),
     )
 
 
