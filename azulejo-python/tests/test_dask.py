@@ -199,3 +199,11 @@ def test_several_values_a_cell(chunks, tmp_path):
     np.testing.assert_array_equal(found.compute(), cells)
     np.testing.assert_array_equal(found[1:, ::2].compute(), cells[1:, ::2])
     assert azd.read(array, "w").shape == (4,)
+
+
+def test_masked_chunks_are_nulls(tmp_path):
+    cells = np.ma.MaskedArray(np.arange(6), mask=[0, 1, 0, 0, 0, 1])
+    array = azd.write(tmp_path / "a", {"m": da.from_array(cells, chunks=2), "p": da.from_array(np.arange(6), chunks=3)})
+    assert [array.schema.attr(n)["nullable"] for n in ("m", "p")] == [True, False]
+    assert array[...]["m"].tolist() == cells.tolist()
+    assert azd.write(tmp_path / "b", da.from_array(cells, chunks=2))[...].tolist() == cells.tolist()

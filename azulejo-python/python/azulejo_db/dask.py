@@ -130,7 +130,10 @@ def write(
         first = next(iter(named.values()))
         tiles = tiles or ([max(sizes) or 1 for sizes in first.chunks] if is_dask(first) else None)
         options = {} if filters is None else {"filters": filters}
-        schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
+        # Which cells are masked is known when they are computed; that some may be, dask says before.
+        nullable = {n for n, v in named.items() if isinstance(getattr(v, "_meta", v), np.ma.MaskedArray)}
+        types = {n: v.dtype for n, v in named.items()}
+        schema = Schema._grid(shape, types, dims, tiles, nullable=nullable, **options)
         ctx.core.create(target, schema.to_json(), _time.moment(at))
 
     def fill(job: Job) -> None:
