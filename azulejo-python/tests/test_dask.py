@@ -207,3 +207,15 @@ def test_masked_chunks_are_nulls(tmp_path):
     assert [array.schema.attr(n)["nullable"] for n in ("m", "p")] == [True, False]
     assert array[...]["m"].tolist() == cells.tolist()
     assert azd.write(tmp_path / "b", da.from_array(cells, chunks=2))[...].tolist() == cells.tolist()
+
+
+def test_adds_behind_the_last_cell_of_a_fixed_domain(tmp_path):
+    schema = az.Schema([az.Dim("x", (-7, 5), 3)], [az.Attr("v", "int64", fill=-1)])
+    for name in ("a", "b"):
+        array = az.create(tmp_path / name, schema)
+        array[-7:-4] = [1, 2, 3]
+    azd.write(tmp_path / "a", da.from_array(np.array([4, 5, 6]), chunks=2), mode="a")
+    az.open(tmp_path / "b", "w").append(np.array([4, 5, 6]))
+    found = [az.open(tmp_path / name) for name in ("a", "b")]
+    assert found[0].non_empty_domain == found[1].non_empty_domain
+    assert found[0][...].tolist() == found[1][...].tolist() == [1, 2, 3, 4, 5, 6] + [-1] * 7

@@ -202,6 +202,14 @@ class Changing:
         """What tells where the array ends: whoever appends changes it."""
         return self.schema._json.get("current_domain"), self.core.non_empty_domain()
 
+    def _end(self, axis: int) -> int:
+        """Where what is added along an axis begins: behind the last cell."""
+        dim, written = self.schema.axes[axis], self.core.non_empty_domain()
+        if written is None:
+            return dim.low
+        # A job that did not come to its end may have left cells beyond the current domain.
+        return min(_ticks(from_bytes(written[axis][1], dim.datatype)), dim.high) + 1
+
     def _behind(self, named: Mapping, axis: int) -> tuple[Box, list[tuple], list[tuple[int, int]] | None] | None:
         """The box that these values fill behind the end, they as columns, and what the current domain
         becomes, if it is to grow; ``None`` if there are no values.
@@ -218,13 +226,9 @@ class Changing:
         if 0 in added[: self.ndim]:
             return None
         pairs = [(dim.low, dim.high) for dim in dims]
-        start, written = dims[axis].low, self.core.non_empty_domain()
+        start = self._end(axis)
         if self._empty_dims():
             pairs = [(dim.low, dim.low + n - 1) for dim, n in zip(dims, added)]
-        elif written is not None:
-            # A job that did not come to its end may have left cells beyond the current domain.
-            last = _ticks(from_bytes(written[axis][1], dims[axis].datatype))
-            start = min(last, dims[axis].high) + 1
         pairs[axis] = (start, start + added[axis] - 1)
         box = Box.of_pairs(self, pairs)
         # Whatever is wrong with them is said before anything is written.

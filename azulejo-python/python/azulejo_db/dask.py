@@ -114,7 +114,7 @@ def write(
     which count at once when the last one is there.
 
     ``mode``: ``"w-"`` makes an array, whose tiles are the chunks unless others are named; ``"r+"``
-    writes into the one that is there, ``"a"`` behind its end along the first dimension. ``low``: the
+    writes into the one that is there, ``"a"`` behind its last cell along the first dimension. ``low``: the
     first coordinate, with ``"r+"``. Without ``compute`` the result is a ``Delayed``.
     """
     named = dict(data) if isinstance(data, Mapping) else {name: data}
@@ -152,7 +152,7 @@ def write(
         pairs = [(int(a), int(b)) for a, b in array.domain]
         start, grown, end = [a for a, _ in pairs], None, None
         if mode == "a":
-            start[0] = pairs[0][1] + 1 if array.non_empty_domain is not None else start[0]
+            start[0] = array._end(0)
             grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
             end = array._extent()
         elif low is not None:
