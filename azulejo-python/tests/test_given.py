@@ -523,3 +523,20 @@ def test_labels_are_of_one_type():
 def test_a_tile_is_a_whole_number():
     with pytest.raises(TypeError, match="whole number"):
         az.Schema([az.Dim("x", (0, 9), 2.5)], [az.Attr("v")])
+
+
+@pytest.mark.parametrize("low, tile", [
+    (np.datetime64("2024-01-01T12"), 2), (dt.datetime(2024, 1, 1, 12), 2), ("2024-01-01T12", 2),
+    (np.datetime64("2024-01-01"), np.timedelta64(36, "h")),
+])
+def test_domains_of_times_that_a_type_does_not_hold_are_refused(low, tile):
+    with pytest.raises(ValueError, match="does not hold"):
+        az.Schema([az.Dim("x", (low, np.datetime64("2024-02-01")), tile, "datetime64[D]")], [az.Attr("v", "int8")])
+
+
+def test_domains_and_fills_of_times_that_a_type_holds():
+    bounds = (np.datetime64("2024-01-01T00"), dt.datetime(2024, 2, 1))
+    dim = az.Dim("x", bounds, np.timedelta64(48, "h"), "datetime64[D]")
+    array = az.create("mem://held-bounds", az.Schema([dim], [az.Attr("v", "datetime64[s]", fill=np.datetime64("NaT"))]))
+    assert array.domain == ((np.datetime64("2024-01-01"), np.datetime64("2024-02-01")),) and array.chunks == (2,)
+    assert np.isnat(array[...]).all()

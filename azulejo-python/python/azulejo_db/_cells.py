@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._dimension import as_time, scaled
+from ._dimension import ticks_of
 from ._given import is_null
 from ._types import dtype_of, is_bytes, is_text
 
@@ -202,19 +202,15 @@ def _times(name: str, plain: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Objects that are times, texts of times, or ticks. Each is looked at by itself: numpy would cut fractions off,
     and wrap what lies beyond the type.
     """
-    unit = np.datetime_data(dtype)[0]
     made = np.empty(plain.size, np.int64)
     for i, value in enumerate(plain.tolist()):
         if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_, np.timedelta64)):
             ticks, parts = int(value), 1
         else:
             try:
-                found = as_time(value, dtype.kind)
+                ticks, parts = ticks_of(value, dtype)
             except ValueError:
                 raise TypeError(f"{name!r} takes {dtype}, not {type(value).__name__}: {value!r}") from None
-            given, step = np.datetime_data(found.dtype)
-            ticks = int(found.view(np.int64)) * step
-            ticks, parts = (ticks, 1) if given == "generic" else scaled(ticks, given, unit)
         if ticks % parts or not -(2**63) < ticks // parts < 2**63:
             raise ValueError(f"{name!r} takes {dtype}, which does not hold {value!r}")
         made[i] = ticks // parts

@@ -259,6 +259,14 @@ def scaled(count: int, unit: str, into: str) -> _Ratio:
     return count * _LENGTHS[unit], _LENGTHS[into]
 
 
+def ticks_of(value: Any, dtype: np.dtype) -> _Ratio:
+    """A time or duration in the unit of a type, which does not hold it if the division leaves a rest."""
+    found = as_time(value, dtype.kind)
+    given, step = np.datetime_data(found.dtype)
+    ticks = int(found.view(np.int64)) * step
+    return (ticks, 1) if given == "generic" else scaled(ticks, given, np.datetime_data(dtype)[0])
+
+
 def _days(months: int) -> int:
     """Days from 1970 to the beginning of a month."""
     years, month = divmod(months, 12)

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._dimension import Dimension
+from ._dimension import Dimension, ticks_of
 from ._given import all_bytes, index_names, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
 
@@ -67,7 +67,13 @@ def _plain(value: Any, datatype: str) -> Any:
     if dtype.kind in "mM":
         if isinstance(value, (int, np.integer)):
             return int(value)
-        return int(np.array(value, dtype=dtype).view(np.int64))
+        if isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
+            return -(2**63)
+        # numpy would cut fractions off, and wrap what lies beyond the type.
+        ticks, parts = ticks_of(value, dtype)
+        if ticks % parts or not -(2**63) < ticks // parts < 2**63:
+            raise ValueError(f"{datatype} does not hold {value!r}")
+        return ticks // parts
     if dtype.kind == "f":
         value = float(value)
         if math.isfinite(value):
@@ -104,7 +110,10 @@ class Dim:
         tile = self.tile
         if isinstance(tile, np.timedelta64):
             unit = np.datetime_data(dtype_of(datatype))[0]
-            tile = int(tile.astype(f"timedelta64[{unit}]").view(np.int64))
+            made = tile.astype(f"timedelta64[{unit}]")
+            if made != tile:
+                raise ValueError(f"a tile's extent is a number of {datatype}, which does not hold {tile!r}")
+            tile = int(made.view(np.int64))
         elif tile is not None:
             tile = float(tile) if dtype_of(datatype).kind == "f" else _whole(tile, "a tile's extent")
         return {
