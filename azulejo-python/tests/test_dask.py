@@ -186,3 +186,36 @@ def test_reads_and_datasets_on_workers(cluster, cells, tmp_path):
     more.azulejo.to(tmp_path / "d", append_dim="time")
     with xr.open_dataset(tmp_path / "d", engine="azulejo") as found:
         xr.testing.assert_identical(found.load(), xr.concat([ds, more.compute()], "time"))
+
+
+@pytest.mark.parametrize("chunks", ["auto", "tiles", (3,)])
+def test_several_values_a_cell(chunks, tmp_path):
+    schema = az.Schema([az.Dim("x", (0, 3), 2)], [az.Attr("v", "int32", values=3), az.Attr("w", "int32")])
+    array = az.create(tmp_path / "a", schema)
+    cells = np.arange(12, dtype="int32").reshape(4, 3)
+    array[...] = {"v": cells, "w": cells[:, 0]}
+    found = azd.read(array, "v", chunks=chunks)
+    assert found.shape == (4, 3) and found.chunks[1] == (3,)
+    np.testing.assert_array_equal(found.compute(), cells)
+    np.testing.assert_array_equal(found[1:, ::2].compute(), cells[1:, ::2])
+    assert azd.read(array, "w").shape == (4,)
+
+
+def test_masked_chunks_are_nulls(tmp_path):
+    cells = np.ma.MaskedArray(np.arange(6), mask=[0, 1, 0, 0, 0, 1])
+    array = azd.write(tmp_path / "a", {"m": da.from_array(cells, chunks=2), "p": da.from_array(np.arange(6), chunks=3)})
+    assert [array.schema.attr(n)["nullable"] for n in ("m", "p")] == [True, False]
+    assert array[...]["m"].tolist() == cells.tolist()
+    assert azd.write(tmp_path / "b", da.from_array(cells, chunks=2))[...].tolist() == cells.tolist()
+
+
+def test_adds_behind_the_last_cell_of_a_fixed_domain(tmp_path):
+    schema = az.Schema([az.Dim("x", (-7, 5), 3)], [az.Attr("v", "int64", fill=-1)])
+    for name in ("a", "b"):
+        array = az.create(tmp_path / name, schema)
+        array[-7:-4] = [1, 2, 3]
+    azd.write(tmp_path / "a", da.from_array(np.array([4, 5, 6]), chunks=2), mode="a")
+    az.open(tmp_path / "b", "w").append(np.array([4, 5, 6]))
+    found = [az.open(tmp_path / name) for name in ("a", "b")]
+    assert found[0].non_empty_domain == found[1].non_empty_domain
+    assert found[0][...].tolist() == found[1][...].tolist() == [1, 2, 3, 4, 5, 6] + [-1] * 7

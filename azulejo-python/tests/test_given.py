@@ -449,3 +449,94 @@ def test_key_values_of_the_other_order_of_bytes(tmp_path, kind):
     found = az.open(tmp_path / "a").attrs
     np.testing.assert_array_equal(found["several"], several)
     assert found["one"] == several[2]
+
+
+@pytest.mark.parametrize("dtype, value", [
+    ("datetime64[s]", dt.datetime(2024, 1, 1, 0, 0, 0, 500_000)),
+    ("datetime64[us]", np.datetime64("2024-01-01T00:00:00.000000001", "ns")),
+    ("datetime64[D]", dt.datetime(2024, 1, 1, 5)),
+    ("datetime64[ns]", dt.datetime(9999, 1, 1)),
+    ("datetime64[s]", "2024-05-01T00:00:00.5"),
+    ("timedelta64[s]", dt.timedelta(microseconds=5)),
+])
+def test_objects_of_time_that_a_type_does_not_hold_are_refused(dtype, value):
+    schema = az.Schema([az.Dim("x", (0, 1), 2)], [az.Attr("v", dtype, nullable=True)])
+    array = az.create(f"mem://times-{dtype}-{value}", schema)
+    with pytest.raises(ValueError, match="does not hold"):
+        array[...] = np.array([value, None], object)
+
+
+def test_objects_of_time_keep_their_moment():
+    schema = az.Schema([az.Dim("x", (0, 4), 5)], [az.Attr("v", "datetime64[ns]", nullable=True)])
+    array = az.create("mem://times-kept", schema)
+    zone = dt.timezone(dt.timedelta(hours=1))
+    array[...] = np.array([
+        pd.Timestamp("2024-01-01T00:00:00.000000001"), dt.datetime(2024, 1, 1, tzinfo=zone), None, "2024-01-01", 7,
+    ], object)
+    found = array[...]
+    assert np.ma.getmaskarray(found).tolist() == [False, False, True, False, False]
+    assert np.ma.getdata(found)[[0, 1, 3, 4]].tolist() == [
+        np.datetime64(t, "ns").view(np.int64).item()
+        for t in ("2024-01-01T00:00:00.000000001", "2023-12-31T23:00", "2024-01-01", "1970-01-01T00:00:00.000000007")
+    ]
+
+
+def test_key_values_of_time_keep_nanoseconds():
+    array = az.write("mem://key-times", np.arange(2))
+    array.attrs["at"] = pd.Timestamp("2024-01-01T00:00:00.000000001")
+    array.attrs["for"] = dt.timedelta(seconds=3)
+    found = array.reopen().attrs
+    assert found["at"] == np.datetime64("2024-01-01T00:00:00.000000001", "ns")
+    assert found["for"] == np.timedelta64(3, "s")
+    with pytest.raises(ValueError):
+        array.attrs["at"] = pd.NaT
+
+
+@pytest.mark.parametrize("at", [-5, dt.datetime(1960, 1, 1), "1960"])
+def test_moments_before_1970_are_refused(at):
+    array = az.write(f"mem://before-{at}", np.arange(2))
+    with pytest.raises(ValueError, match="since 1970"):
+        array.reopen(at=at)
+
+
+@pytest.mark.parametrize("labels", [
+    ["", "a\0", "é"], [1.5, np.inf, -np.inf], [np.datetime64("2024-01-01"), np.datetime64("2025-01-01")],
+    [False, True], [b"a", b"\xff"], [2**63, 2**64 - 1],
+])
+def test_labels_of_all_types_come_back(labels):
+    schema = az.Schema(
+        [az.Dim("x", (0, len(labels) - 1), 2)], [az.Attr("v", "int8", enumeration="E")],
+        enumerations=[az.enumeration("E", labels)],
+    )
+    array = az.create(f"mem://labels-{labels}", schema)
+    array[...] = labels
+    found = array[...].tolist()
+    assert found == labels and list(map(type, found)) == list(map(type, labels))
+    assert array.schema.enumerations["E"] == labels
+
+
+def test_labels_are_of_one_type():
+    with pytest.raises(TypeError, match="one type"):
+        az.enumeration("E", [1, "a"])
+
+
+def test_a_tile_is_a_whole_number():
+    with pytest.raises(TypeError, match="whole number"):
+        az.Schema([az.Dim("x", (0, 9), 2.5)], [az.Attr("v")])
+
+
+@pytest.mark.parametrize("low, tile", [
+    (np.datetime64("2024-01-01T12"), 2), (dt.datetime(2024, 1, 1, 12), 2), ("2024-01-01T12", 2),
+    (np.datetime64("2024-01-01"), np.timedelta64(36, "h")),
+])
+def test_domains_of_times_that_a_type_does_not_hold_are_refused(low, tile):
+    with pytest.raises(ValueError, match="does not hold"):
+        az.Schema([az.Dim("x", (low, np.datetime64("2024-02-01")), tile, "datetime64[D]")], [az.Attr("v", "int8")])
+
+
+def test_domains_and_fills_of_times_that_a_type_holds():
+    bounds = (np.datetime64("2024-01-01T00"), dt.datetime(2024, 2, 1))
+    dim = az.Dim("x", bounds, np.timedelta64(48, "h"), "datetime64[D]")
+    array = az.create("mem://held-bounds", az.Schema([dim], [az.Attr("v", "datetime64[s]", fill=np.datetime64("NaT"))]))
+    assert array.domain == ((np.datetime64("2024-01-01"), np.datetime64("2024-02-01")),) and array.chunks == (2,)
+    assert np.isnat(array[...]).all()

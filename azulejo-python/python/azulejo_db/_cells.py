@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._dimension import ticks_of
 from ._given import is_null
 from ._types import dtype_of, is_bytes, is_text
 
@@ -180,8 +181,12 @@ def _of_objects(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray
         out = np.zeros(flat.size, dtype)
         out[~null] = plain
         return out.reshape(values.shape)
+    if dtype.kind in "mM":
+        out = np.full(flat.size, "NaT", dtype)
+        out[~null] = _times(name, plain, dtype)
+        return out.reshape(values.shape)
     try:
-        typed = np.array(plain.tolist()) if dtype.kind not in "mM" else np.array(plain.tolist(), dtype)
+        typed = np.array(plain.tolist())
     except (ValueError, TypeError, OverflowError):
         typed = plain
     if typed.dtype.kind == "O" and all(isinstance(v, int) for v in plain):
@@ -191,6 +196,25 @@ def _of_objects(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray
     out = np.zeros(flat.size, dtype)
     out[~null] = converted(name, typed, dtype)
     return out.reshape(values.shape)
+
+
+def _times(name: str, plain: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Objects that are times, texts of times, or ticks. Each is looked at by itself: numpy would cut fractions off,
+    and wrap what lies beyond the type.
+    """
+    made = np.empty(plain.size, np.int64)
+    for i, value in enumerate(plain.tolist()):
+        if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_, np.timedelta64)):
+            ticks, parts = int(value), 1
+        else:
+            try:
+                ticks, parts = ticks_of(value, dtype)
+            except ValueError:
+                raise TypeError(f"{name!r} takes {dtype}, not {type(value).__name__}: {value!r}") from None
+        if ticks % parts or not -(2**63) < ticks // parts < 2**63:
+            raise ValueError(f"{name!r} takes {dtype}, which does not hold {value!r}")
+        made[i] = ticks // parts
+    return made.view(dtype)
 
 
 def _encoded(name: str, datatype: str, value: Any) -> bytes:

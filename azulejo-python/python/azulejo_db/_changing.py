@@ -202,6 +202,14 @@ class Changing:
         """What tells where the array ends: whoever appends changes it."""
         return self.schema._json.get("current_domain"), self.core.non_empty_domain()
 
+    def _end(self, axis: int) -> int:
+        """Where what is added along an axis begins: behind the last cell."""
+        dim, written = self.schema.axes[axis], self.core.non_empty_domain()
+        if written is None:
+            return dim.low
+        # A job that did not come to its end may have left cells beyond the current domain.
+        return min(_ticks(from_bytes(written[axis][1], dim.datatype)), dim.high) + 1
+
     def _behind(self, named: Mapping, axis: int) -> tuple[Box, list[tuple], list[tuple[int, int]] | None] | None:
         """The box that these values fill behind the end, they as columns, and what the current domain
         becomes, if it is to grow; ``None`` if there are no values.
@@ -218,13 +226,9 @@ class Changing:
         if 0 in added[: self.ndim]:
             return None
         pairs = [(dim.low, dim.high) for dim in dims]
-        start, written = dims[axis].low, self.core.non_empty_domain()
+        start = self._end(axis)
         if self._empty_dims():
             pairs = [(dim.low, dim.low + n - 1) for dim, n in zip(dims, added)]
-        elif written is not None:
-            # A job that did not come to its end may have left cells beyond the current domain.
-            last = _ticks(from_bytes(written[axis][1], dims[axis].datatype))
-            start = min(last, dims[axis].high) + 1
         pairs[axis] = (start, start + added[axis] - 1)
         box = Box.of_pairs(self, pairs)
         # Whatever is wrong with them is said before anything is written.
@@ -352,7 +356,8 @@ def _indexed(
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
             raise ValueError(f"the enumeration {name!r} has {len(labels)} labels: {values.min()} to {values.max()} are no indices of them")
         return values, mask
-    flat = values.reshape(-1).tolist()
+    # Of times Python's own objects are others than the labels, which are numpy's.
+    flat = list(values.reshape(-1)) if values.dtype.kind in "mM" else values.reshape(-1).tolist()
     null = np.fromiter(map(is_null, flat), bool, len(flat)).reshape(values.shape)
     null = null if mask is None else null | mask
     places = {label: i for i, label in enumerate(labels)}

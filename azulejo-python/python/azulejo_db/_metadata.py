@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from ._dimension import as_time
 from ._types import datatype_of, dtype_of, is_bytes, is_text
 
 
@@ -31,8 +32,9 @@ def encoded(value: Any) -> tuple[str, bytes]:
         return "STRING_UTF8", value.encode("utf-8", "surrogateescape")
     if isinstance(value, (bytes, bytearray)):
         return "BLOB", bytes(value)
-    if isinstance(value, (dt.datetime, dt.date)):
-        value = np.datetime64(value)
+    if isinstance(value, (dt.date, dt.timedelta)):
+        # pandas' own objects have nanoseconds.
+        value = as_time(value, "m" if isinstance(value, dt.timedelta) else "M")
     array = np.asarray(value)
     if array.dtype == bool:
         array = array.astype(np.int64)

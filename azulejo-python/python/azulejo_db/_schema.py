@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._dimension import Dimension
+from ._dimension import Dimension, ticks_of
 from ._given import all_bytes, index_names, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
 
@@ -67,7 +67,13 @@ def _plain(value: Any, datatype: str) -> Any:
     if dtype.kind in "mM":
         if isinstance(value, (int, np.integer)):
             return int(value)
-        return int(np.array(value, dtype=dtype).view(np.int64))
+        if isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
+            return -(2**63)
+        # numpy would cut fractions off, and wrap what lies beyond the type.
+        ticks, parts = ticks_of(value, dtype)
+        if ticks % parts or not -(2**63) < ticks // parts < 2**63:
+            raise ValueError(f"{datatype} does not hold {value!r}")
+        return ticks // parts
     if dtype.kind == "f":
         value = float(value)
         if math.isfinite(value):
@@ -104,9 +110,12 @@ class Dim:
         tile = self.tile
         if isinstance(tile, np.timedelta64):
             unit = np.datetime_data(dtype_of(datatype))[0]
-            tile = int(tile.astype(f"timedelta64[{unit}]").view(np.int64))
+            made = tile.astype(f"timedelta64[{unit}]")
+            if made != tile:
+                raise ValueError(f"a tile's extent is a number of {datatype}, which does not hold {tile!r}")
+            tile = int(made.view(np.int64))
         elif tile is not None:
-            tile = float(tile) if dtype_of(datatype).kind == "f" else int(tile)
+            tile = float(tile) if dtype_of(datatype).kind == "f" else _whole(tile, "a tile's extent")
         return {
             "name": self.name, "datatype": datatype, "cell_val_num": 1, "domain": [low, high],
             "tile_extent": tile, "filters": _pipeline(self.filters),
@@ -152,14 +161,22 @@ def enumeration(
     name: str, values: Sequence[Any], ordered: bool = False, *, like: Mapping[str, Any] | None = None
 ) -> dict:
     """The labels of an enumerated attribute, in the type of another enumeration's if that is given."""
-    array = np.asarray(values)
-    datatype, number = datatype_of(array.dtype)
+    values = list(values)
+    texts, several = [isinstance(v, str) for v in values], [isinstance(v, bytes) for v in values]
+    if any(texts) != all(texts) or any(several) != all(several):
+        # numpy would make text of all of them.
+        raise TypeError(f"the labels of {name!r} are of one type, not {values!r}")
+    if not values and like is not None:
+        texts = [is_text(like["datatype"])]
+    # As objects: numpy cuts zero bytes off the end of text.
+    array = np.asarray(values, dtype=object if any(texts) else bytes if any(several) else None)
+    datatype, number = ("BLOB", None) if any(several) else datatype_of(array.dtype)
     if like is not None:
         number, ordered = like["cell_val_num"], like["ordered"]
         if is_text(like["datatype"]) != is_text(datatype):
             raise TypeError(f"the labels of {name!r} are {like['datatype']}, not {array.dtype}")
         datatype, number = like["datatype"], None if number == "var" else number
-    plain = [str(v) if number is None else _plain(v, datatype) for v in array]
+    plain = [v if isinstance(v, str) else _plain(v, datatype) for v in (array if array.dtype.kind in "mMiufb" else values)]
     return {
         "name": name, "datatype": datatype, "cell_val_num": number or "var", "ordered": ordered,
         "values": plain,
@@ -334,7 +351,7 @@ class Schema:
     @functools.cached_property
     def enumerations(self) -> dict[str, list]:
         """The labels of each enumeration."""
-        return {e["name"]: e["values"] for e in self._json.get("enumerations", [])}
+        return {e["name"]: _labels(e) for e in self._json.get("enumerations", [])}
 
     def cell_bytes(self, names: Iterable[str]) -> int:
         """Bytes of a cell of these attributes; some, where they vary."""
@@ -368,6 +385,21 @@ class Schema:
             null = " nullable" if attr["nullable"] else ""
             lines.append(f"  attr {shown_name(attr['name'])}: {attr['datatype']}{null}")
         return "\n".join(lines)
+
+
+def _labels(document: Mapping[str, Any]) -> list:
+    """The labels of an enumeration as Python has them, which the JSON of schemas has in its own way."""
+    datatype, values = document["datatype"], document["values"]
+    if is_text(datatype):
+        return values
+    if is_bytes(datatype):
+        return [bytes.fromhex(v["hex"]) if isinstance(v, dict) else v for v in values]
+    dtype = dtype_of(datatype)
+    if document["cell_val_num"] != 1:
+        return values
+    if dtype.kind in "mM":
+        return list(np.array(values, np.int64).view(dtype))
+    return [float(v) if dtype.kind == "f" else bool(v) if dtype.kind == "b" else v for v in values]
 
 
 def _each(given: Any, kind: type) -> list:

@@ -12,11 +12,14 @@ U64_MAX = 2**64 - 1
 
 def moment(at: Any, *, last: bool = False) -> int | None:
     """Milliseconds of a number, datetime, ``datetime64`` or text. Text may name a whole day."""
-    if at is None:
-        return None
+    found = None if at is None else _milliseconds(at, last)
+    if found is not None and not 0 <= found <= U64_MAX:
+        raise ValueError(f"a moment is a time since 1970, not {at!r}")
+    return found
+
+
+def _milliseconds(at: Any, last: bool) -> int:
     if isinstance(at, (int, np.integer)) and not isinstance(at, (bool, np.timedelta64)):
-        if not 0 <= at <= U64_MAX:
-            raise ValueError(f"a moment is a number of milliseconds since 1970, not {at}")
         return int(at)
     if isinstance(at, dt.datetime):
         # pandas' own has an astimezone that wants a zone.

@@ -74,14 +74,16 @@ def read(
     name = attribute if attribute is not None else array._only("dask takes one attribute")
     view = array[name] if name else array
     shape, tiles = array.shape, [int(t) for t in array.chunks]
+    several = view._cell_type(view._only("dask takes one attribute"))[1]
     if chunks == "tiles":
         chunks = [min(t, s) for t, s in zip(tiles, shape)]
     elif chunks == "auto":
-        chunks = _whole_tiles(shape, tiles, view.dtype.itemsize)
-    split = da.core.normalize_chunks(chunks, shape, dtype=view.dtype)
+        chunks = _whole_tiles(shape, tiles, view.dtype.itemsize * math.prod(several))
+    # Several values of a cell are a dimension of their own, which is never cut.
+    split = (*da.core.normalize_chunks(chunks, shape, dtype=view.dtype), *((n,) for n in several))
     return da.map_blocks(
         _block, name, array=_settled(array), chunks=split, dtype=view.dtype,
-        meta=np.empty((0,) * len(shape), view.dtype),
+        meta=np.empty((0,) * len(split), view.dtype),
     )
 
 
@@ -112,7 +114,7 @@ def write(
     which count at once when the last one is there.
 
     ``mode``: ``"w-"`` makes an array, whose tiles are the chunks unless others are named; ``"r+"``
-    writes into the one that is there, ``"a"`` behind its end along the first dimension. ``low``: the
+    writes into the one that is there, ``"a"`` behind its last cell along the first dimension. ``low``: the
     first coordinate, with ``"r+"``. Without ``compute`` the result is a ``Delayed``.
     """
     named = dict(data) if isinstance(data, Mapping) else {name: data}
@@ -128,7 +130,10 @@ def write(
         first = next(iter(named.values()))
         tiles = tiles or ([max(sizes) or 1 for sizes in first.chunks] if is_dask(first) else None)
         options = {} if filters is None else {"filters": filters}
-        schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
+        # Which cells are masked is known when they are computed; that some may be, dask says before.
+        nullable = {n for n, v in named.items() if isinstance(getattr(v, "_meta", v), np.ma.MaskedArray)}
+        types = {n: v.dtype for n, v in named.items()}
+        schema = Schema._grid(shape, types, dims, tiles, nullable=nullable, **options)
         ctx.core.create(target, schema.to_json(), _time.moment(at))
 
     def fill(job: Job) -> None:
@@ -147,7 +152,7 @@ def write(
         pairs = [(int(a), int(b)) for a, b in array.domain]
         start, grown, end = [a for a, _ in pairs], None, None
         if mode == "a":
-            start[0] = pairs[0][1] + 1 if array.non_empty_domain is not None else start[0]
+            start[0] = array._end(0)
             grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
             end = array._extent()
         elif low is not None:
