@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._dimension import ticks_of
+from ._dimension import held, ticks_of
 from ._given import is_null
 from ._types import dtype_of, is_bytes, is_text
 
@@ -205,15 +205,15 @@ def _times(name: str, plain: np.ndarray, dtype: np.dtype) -> np.ndarray:
     made = np.empty(plain.size, np.int64)
     for i, value in enumerate(plain.tolist()):
         if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_, np.timedelta64)):
-            ticks, parts = int(value), 1
+            ratio = int(value), 1
         else:
             try:
-                ticks, parts = ticks_of(value, dtype)
+                ratio = ticks_of(value, dtype)
             except ValueError:
                 raise TypeError(f"{name!r} takes {dtype}, not {type(value).__name__}: {value!r}") from None
-        if ticks % parts or not -(2**63) < ticks // parts < 2**63:
+        if (ticks := held(ratio)) is None:
             raise ValueError(f"{name!r} takes {dtype}, which does not hold {value!r}")
-        made[i] = ticks // parts
+        made[i] = ticks
     return made.view(dtype)
 
 

@@ -219,7 +219,7 @@ class Dimension:
         ends = (count * step, (count + 1) * step)
         if unit == "generic":
             return (ends[0], 1), (ends[1], 1)
-        return scaled(ends[0], unit, self.unit), scaled(ends[1], unit, self.unit)
+        return _scaled(ends[0], unit, self.unit), _scaled(ends[1], unit, self.unit)
 
 
 @functools.lru_cache(4096)
@@ -245,7 +245,7 @@ def _ceil(ratio: _Ratio) -> int:
     return -(-ratio[0] // ratio[1])
 
 
-def scaled(count: int, unit: str, into: str) -> _Ratio:
+def _scaled(count: int, unit: str, into: str) -> _Ratio:
     """So many of a unit in another. Months and years are those of the calendar since 1970."""
     if unit == into:
         return count, 1
@@ -259,12 +259,18 @@ def scaled(count: int, unit: str, into: str) -> _Ratio:
     return count * _LENGTHS[unit], _LENGTHS[into]
 
 
+def held(ratio: _Ratio) -> int | None:
+    """A whole number of ticks that a type of times holds: the least one of 64 bits is NaT. ``None`` if it holds none."""
+    ticks, rest = divmod(*ratio)
+    return ticks if not rest and -(2**63) < ticks < 2**63 else None
+
+
 def ticks_of(value: Any, dtype: np.dtype) -> _Ratio:
-    """A time or duration in the unit of a type, which does not hold it if the division leaves a rest."""
+    """A time or duration in the unit of a type; see :func:`held`."""
     found = as_time(value, dtype.kind)
     given, step = np.datetime_data(found.dtype)
     ticks = int(found.view(np.int64)) * step
-    return (ticks, 1) if given == "generic" else scaled(ticks, given, np.datetime_data(dtype)[0])
+    return (ticks, 1) if given == "generic" else _scaled(ticks, given, np.datetime_data(dtype)[0])
 
 
 def _days(months: int) -> int:

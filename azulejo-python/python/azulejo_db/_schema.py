@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _core
-from ._dimension import Dimension, ticks_of
+from ._dimension import Dimension, held, ticks_of
 from ._given import all_bytes, index_names, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
 
@@ -70,10 +70,9 @@ def _plain(value: Any, datatype: str) -> Any:
         if isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
             return -(2**63)
         # numpy would cut fractions off, and wrap what lies beyond the type.
-        ticks, parts = ticks_of(value, dtype)
-        if ticks % parts or not -(2**63) < ticks // parts < 2**63:
+        if (ticks := held(ticks_of(value, dtype))) is None:
             raise ValueError(f"{datatype} does not hold {value!r}")
-        return ticks // parts
+        return ticks
     if dtype.kind == "f":
         value = float(value)
         if math.isfinite(value):
