@@ -152,8 +152,9 @@ impl Running {
                 continue;
             };
             let batch = batch.map_err(external)?;
-            self.reservation
-                .try_grow(held + batch.get_array_memory_size())?;
+            // What is held is what the rows are part of.
+            let bytes = held.max(batch.get_array_memory_size());
+            self.reservation.try_grow(bytes)?;
             self.batches.add(1);
             let batch = self.shaped(&batch)?;
             self.baseline.record_output(batch.num_rows());

@@ -168,3 +168,26 @@ fn written_out(column: &ArrayRef) -> Option<usize> {
     let views = column.len().saturating_mul(size_of::<u128>());
     Some(views.saturating_add(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::StringViewArray;
+
+    #[test]
+    fn views_count_what_they_show() {
+        let long = "a text that is too long for a view ".repeat(10);
+        let apart: StringViewArray = (0..1000).map(|i| Some(format!("{i} {long}"))).collect();
+        let one = StringViewArray::from(vec![long.as_str()]);
+        let same = StringViewArray::try_new(
+            vec![one.views()[0]; 1000].into(),
+            one.data_buffers().to_vec(),
+            None,
+        );
+        for whole in [apart, same.unwrap()] {
+            let bytes: usize = whole.iter().flatten().map(str::len).sum();
+            let whole: ArrayRef = Arc::new(whole);
+            assert_eq!(written_out(&whole), Some(1000 * 16 + bytes));
+        }
+    }
+}
