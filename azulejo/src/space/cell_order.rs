@@ -245,18 +245,12 @@ fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
 /// unless the length overflows.
 fn infinite_split(physical: Physical, low: &[u8], high: &[u8]) -> Option<TileSplit> {
     use azulejo_format::datatype::Native;
-    let split = match physical {
-        Physical::F32 => TileSplit::Float32 {
-            low: f32::read(low),
-            extent: f32::read(high) - f32::read(low),
-        },
-        Physical::F64 => TileSplit::Float64 {
-            low: f64::read(low),
-            extent: f64::read(high) - f64::read(low),
-        },
+    let length = match physical {
+        Physical::F32 => (f32::read(high) - f32::read(low)).to_le_bytes().to_vec(),
+        Physical::F64 => (f64::read(high) - f64::read(low)).to_le_bytes().to_vec(),
         _ => return None,
     };
-    split.is_infinite().then_some(split)
+    split(physical, low, &length).filter(|split| split.is_infinite())
 }
 
 /// An order of cells.

@@ -26,14 +26,14 @@ enum PieceColumn {
 }
 
 impl Pieces {
-    /// Pieces of a batch, as the options have it.
-    pub fn of(batch: BatchColumns, options: ArrowOptions) -> Result<Self> {
-        let columns = batch.columns.into_iter().map(|column| match column {
-            BatchColumn::Cells(column) => {
-                column.validate()?;
-                Ok(PieceColumn::Cells(column))
-            }
-            BatchColumn::Words(column) => Ok(PieceColumn::Words(WordViews::of(column, options)?)),
+    /// Pieces of a batch, as the converter's options have it.
+    pub fn of(batch: BatchColumns, converter: &ArrowConverter) -> Result<Self> {
+        let options = converter.options;
+        let columns = batch.columns.into_iter().map(|column| {
+            Ok(match column {
+                BatchColumn::Cells(column) => PieceColumn::Cells(column),
+                BatchColumn::Words(column) => PieceColumn::Words(WordViews::of(column, options)?),
+            })
         });
         Ok(Self {
             columns: columns.collect::<Result<_>>()?,

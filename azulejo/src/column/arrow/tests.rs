@@ -49,7 +49,7 @@ fn convert(column: &ColumnBuffers, raw: bool) -> Result<ArrayRef> {
 fn cut(set: &ColumnSet, options: ArrowOptions) -> Vec<RecordBatch> {
     let types = set.columns.iter().map(|c| &c.column_type);
     let converter = ArrowConverter::new(types, options).unwrap();
-    let mut pieces = Some(Pieces::of(set.clone().into(), options).unwrap());
+    let mut pieces = Some(Pieces::of(set.clone().into(), &converter).unwrap());
     std::iter::from_fn(|| Pieces::next_of(&mut pieces, &converter))
         .map(Result::unwrap)
         .collect()

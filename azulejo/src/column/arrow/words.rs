@@ -98,6 +98,7 @@ fn only_texts(kind: &ColumnType, ids: &[u32], words: &mut [StringWords]) -> Resu
     Ok(())
 }
 
+/// A view of each word.
 fn of_words<V: ByteViewType>(words: Vec<StringWords>) -> Result<ArrayRef> {
     let (mut views, mut buffers) = (Vec::new(), Vec::<Buffer>::new());
     for StringWords { bytes, places } in words {

@@ -12,7 +12,6 @@ use arrow_schema::{ArrowError, SchemaRef};
 #[derive(Debug)]
 pub struct RecordBatches {
     reader: Reader,
-    options: ArrowOptions,
     converter: ArrowConverter,
     /// What is left of the reader's last batch.
     pieces: Option<Pieces>,
@@ -53,7 +52,6 @@ impl Reader {
         let converter = ArrowConverter::new(self.column_types(), options)?;
         Ok(RecordBatches {
             reader: self,
-            options,
             converter,
             pieces: None,
         })
@@ -69,7 +67,7 @@ impl Iterator for RecordBatches {
                 return Some(piece.map_err(ArrowError::from));
             }
             let batch = self.reader.next_batch().transpose()?;
-            match batch.and_then(|columns| Pieces::of(columns, self.options)) {
+            match batch.and_then(|columns| Pieces::of(columns, &self.converter)) {
                 Ok(pieces) => self.pieces = Some(pieces),
                 Err(error) => return Some(Err(error.into())),
             }

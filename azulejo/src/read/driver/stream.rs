@@ -196,11 +196,14 @@ mod record_batches {
         }
 
         fn take_cells(&mut self, cells: BatchColumns) -> Result<()> {
-            if self.converter.is_none() {
-                let types = cells.columns.iter().map(BatchColumn::column_type);
-                self.converter = Some(ArrowConverter::new(types, self.options)?);
-            }
-            self.pieces = Some(Pieces::of(cells, self.options)?);
+            let converter = match &mut self.converter {
+                Some(converter) => converter,
+                none => {
+                    let types = cells.columns.iter().map(BatchColumn::column_type);
+                    none.insert(ArrowConverter::new(types, self.options)?)
+                }
+            };
+            self.pieces = Some(Pieces::of(cells, converter)?);
             Ok(())
         }
     }

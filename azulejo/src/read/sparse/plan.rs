@@ -322,9 +322,8 @@ fn follow_one_another(query: &SparseQuery, tree: &RTree, tiles: &[PlannedTile]) 
         let mut ranges = texts.iter().map(|d| tree.tile_range(tile.tile, *d));
         ranges.all(|range| range.is_some_and(|r| r.start.is_ascii() && r.end.is_ascii()))
     };
-    query.order == query.stored_order
-        && !query.order.has_infinite_tiles()
-        && (query.as_stored || tiles.iter().all(is_ascii))
+    let but_for_text = query.order == query.stored_order && !query.order.has_infinite_tiles();
+    query.as_stored || but_for_text && tiles.iter().all(is_ascii)
 }
 
 /// Of tiles that follow one another none begins before its predecessor does, none ends after its
