@@ -4,11 +4,12 @@
 
 mod support;
 
-use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
 use azulejo::{Array, ColumnBuffers, ColumnSet, Config, WriteOptions};
 use std::collections::BTreeMap;
+use support::layouts::LAYOUTS;
+use support::merged::merged;
 use support::pack;
 
 /// The bits of the real coordinate, the whole one, and a value.
@@ -40,12 +41,7 @@ fn read(array: &Array, layout: Layout, memory: u64) -> Vec<Cell> {
 /// Holds an array against its cells, in every order, with much memory and with little.
 fn holds(array: &Array, expected: &[Cell], name: &str) {
     let x_is_first = &*array.schema().domain.dimensions[0].name == "x";
-    for layout in [
-        Layout::RowMajor,
-        Layout::ColMajor,
-        Layout::Global,
-        Layout::Unordered,
-    ] {
+    for layout in LAYOUTS {
         for memory in [1 << 30, 1 << 16] {
             let mut cells = read(array, layout, memory);
             let x = |cell: &Cell| f64::from_bits(cell.0.cast_unsigned());
@@ -98,14 +94,6 @@ fn cells_of_infinite_tiles_are_there_once() {
         holds(&array, &cells, name);
 
         // Merged, they are the same.
-        handle
-            .consolidate(&FragmentOptions::default())
-            .expect("a consolidation");
-        handle
-            .vacuum(Mode::Fragments, VacuumOptions::default())
-            .expect("a vacuum");
-        let array = handle.open().expect("an array");
-        assert_eq!(array.fragments().len(), 1, "{name}");
-        holds(&array, &cells, name);
+        holds(&merged(&handle), &cells, name);
     }
 }

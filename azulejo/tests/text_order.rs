@@ -5,13 +5,14 @@
 mod support;
 
 use azulejo::column::{ColumnBuilder, ColumnType};
-use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
 use azulejo::{Array, ColumnBuffers, ColumnSet, Config, WriteOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use support::layouts::LAYOUTS;
+use support::merged::merged;
 use support::pack;
 
 /// Coordinates, numbers as texts of the same order, and a value.
@@ -67,12 +68,7 @@ fn read(array: &Array, layout: Layout, memory: u64) -> Vec<Cell> {
 
 /// Holds an array against its cells, in every order, with much memory and with little.
 fn holds(array: &Array, expected: &[Cell], name: &str) {
-    for layout in [
-        Layout::RowMajor,
-        Layout::ColMajor,
-        Layout::Global,
-        Layout::Unordered,
-    ] {
+    for layout in LAYOUTS {
         for memory in [1 << 30, 1 << 16] {
             let mut cells = read(array, layout, memory);
             let at = |cell: &Cell| match layout {
@@ -97,15 +93,7 @@ fn strings_that_are_not_ascii_are_read_as_others_are() {
         let handle = context.array(&format!("mem://{name}"));
         holds(&handle.open().expect("an array"), &expected, name);
         // Merged, they are the same.
-        handle
-            .consolidate(&FragmentOptions::default())
-            .expect("a consolidation");
-        handle
-            .vacuum(Mode::Fragments, VacuumOptions::default())
-            .expect("a vacuum");
-        let array = handle.open().expect("an array");
-        assert_eq!(array.fragments().len(), 1, "{name}");
-        holds(&array, &expected, name);
+        holds(&merged(&handle), &expected, name);
     }
 }
 

@@ -14,9 +14,9 @@ use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{ArraySchema, Attribute, SchemaEvolution};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
-use azulejo::space::Layout;
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Subarray};
+use support::layouts::LAYOUTS;
 use support::random::Random;
 
 fn filters(filters: impl IntoIterator<Item = Filter>) -> Pipeline {
@@ -157,15 +157,9 @@ fn within(range: Range) -> Subarray {
 fn options(random: &mut Random, array: &Array) -> ReadOptions {
     let dense = array.schema().is_dense();
     let mut options = ReadOptions::new();
-    let layouts = [
-        Layout::RowMajor,
-        Layout::ColMajor,
-        Layout::Global,
-        Layout::Unordered,
-    ];
     options = options.layout(match dense {
-        true => random.pick(&layouts[..3]),
-        false => random.pick(&layouts),
+        true => random.pick(&LAYOUTS[..3]),
+        false => random.pick(&LAYOUTS),
     });
     if random.chance(50) {
         let low = random.below(DOMAIN as usize) as i64;

@@ -9,6 +9,8 @@ pub mod facts;
 pub mod failing;
 pub mod faulty;
 pub mod interleaved;
+pub mod layouts;
+pub mod merged;
 pub mod model;
 pub mod operations;
 pub mod pack;
