@@ -40,9 +40,25 @@ const TICKS = {
   DATETIME_DAY: 86_400_000,
   DATETIME_WEEK: 604_800_000,
   DATETIME_MS: 1,
-  DATETIME_US: 1e-3,
-  DATETIME_NS: 1e-6,
 };
+
+/** Ticks in a millisecond, and digits that they are more than it. */
+const FINE = {
+  DATETIME_US: [1000n, 3],
+  DATETIME_NS: [1_000_000n, 6],
+};
+
+/** The tick that is no time. */
+const NO_TIME = -(2n ** 63n);
+
+/** A moment of whole ticks, of which numbers hold too few digits. */
+function fineMoment(ticks, [each, digits]) {
+  const rest = ((ticks % each) + each) % each;
+  const date = new Date(Number((ticks - rest) / each));
+  if (Number.isNaN(date.getTime())) return `${ticks}`;
+  if (rest === 0n) return moment(date.getTime());
+  return date.toISOString().replace("T", " ").replace("Z", String(rest).padStart(digits, "0"));
+}
 
 /** A value of a field as text. */
 export function cell(value, datatype = "") {
@@ -53,6 +69,9 @@ export function cell(value, datatype = "") {
     return `[${shown}${value.length > 12 ? ", …" : ""}]`;
   }
   if (datatype === "BOOL") return value ? "true" : "false";
+  if (value === NO_TIME && /^(DATETIME|TIME)_/.test(datatype)) return "NaT";
+  const fine = FINE[datatype];
+  if (fine && (typeof value === "bigint" || Number.isInteger(value))) return fineMoment(BigInt(value), fine);
   const tick = TICKS[datatype];
   if (tick) return moment(Number(value) * tick);
   if (datatype === "DATETIME_YEAR") return String(1970 + Number(value));

@@ -5,6 +5,7 @@ use crate::boundary::{
 };
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
+use crate::entry::Entry;
 use crate::enumeration::EnumerationHandle;
 use crate::enums::{QueryType, datatype, datatype_id, query_type};
 use crate::error::{Failure, Result};
@@ -37,7 +38,16 @@ struct State {
     start: u64,
     end: u64,
     settings: Option<Settings>,
-    open: Option<Arc<OpenArray>>,
+    open: Option<Opened>,
+}
+
+/// What a handle has while it is open. Queries go on with the array when the handle is closed; to
+/// others it is closed then.
+#[derive(Debug)]
+struct Opened {
+    array: Arc<OpenArray>,
+    /// `None` for an array that lies nowhere.
+    _entry: Option<Entry>,
 }
 
 /// An array that is open.
@@ -239,9 +249,9 @@ impl ArrayHandle {
 
     /// The array, which must be open.
     pub fn open(&self) -> Result<Arc<OpenArray>> {
-        lock(&self.inner.state)
-            .open
-            .clone()
+        let state = lock(&self.inner.state);
+        let open = state.open.as_ref();
+        open.map(|open| Arc::clone(&open.array))
             .ok_or_else(|| Failure::new("Array is not open"))
     }
 
@@ -268,6 +278,10 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
             "Cannot open array; Update query type is only experimental, do not use.".into(),
         );
     }
+    let entry = match kind {
+        QueryType::ModifyExclusive => Entry::exclusive(&handle.inner.uri)?,
+        _ => Entry::shared(&handle.inner.uri)?,
+    };
     let settings = ctx.settings_with(state.settings.as_ref());
     let engine = ctx.engine_with(state.settings.as_ref())?;
     // What is written has the time that was asked for; the schema that it must fit is the latest.
@@ -295,7 +309,7 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         )));
     }
     let schema = SchemaHandle::of_array(&snapshot);
-    state.open = Some(Arc::new(OpenArray {
+    let array = Arc::new(OpenArray {
         kind,
         schema,
         snapshot,
@@ -306,7 +320,11 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         pending: Mutex::default(),
         evolutions,
         told: Mutex::default(),
-    }));
+    });
+    state.open = Some(Opened {
+        array,
+        _entry: Some(entry),
+    });
     Ok(())
 }
 
@@ -335,7 +353,7 @@ pub fn open_described(ctx: &Context, uri: &str, described: Description) -> Resul
         non_empty_domain: Some(described.non_empty_domain.flatten()),
         metadata: Some(metadata),
     };
-    lock(&handle.inner.state).open = Some(Arc::new(OpenArray {
+    let array = Arc::new(OpenArray {
         kind: described.kind,
         schema,
         snapshot,
@@ -346,7 +364,11 @@ pub fn open_described(ctx: &Context, uri: &str, described: Description) -> Resul
         pending: Mutex::default(),
         evolutions: crate::maintain::evolutions(),
         told: Mutex::new(told),
-    }));
+    });
+    lock(&handle.inner.state).open = Some(Opened {
+        array,
+        _entry: None,
+    });
     Ok(handle)
 }
 
@@ -513,7 +535,8 @@ capi! {
     /// The time in milliseconds that the array is opened at.
     fn tiledb_array_get_open_timestamp_end(ctx, array: In<ArrayHandle>, timestamp: Out<u64>) {
         let state = lock(&array.get()?.inner.state);
-        let open = state.open.as_ref().filter(|open| open.kind == QueryType::Read);
+        let open = state.open.as_ref().map(|open| &open.array);
+        let open = open.filter(|open| open.kind == QueryType::Read);
         timestamp.set(open.map_or(state.end, |open| open.snapshot.time_range().end))?;
     }
 
@@ -539,7 +562,7 @@ capi! {
         let before = {
             let mut state = lock(&handle.inner.state);
             // Unless another time was set since, it is opened as it is now.
-            if state.open.as_ref().is_some_and(|open| open.end == state.end) {
+            if state.open.as_ref().is_some_and(|open| open.array.end == state.end) {
                 state.end = u64::MAX;
             }
             state.open.take()
@@ -571,8 +594,8 @@ capi! {
         if let Some(open) = open {
             // Queries hold on to what they were made for, long after they are done in languages
             // that collect garbage.
-            open.snapshot.release_tiles();
-            open.flush()?;
+            open.array.snapshot.release_tiles();
+            open.array.flush()?;
         }
     }
 

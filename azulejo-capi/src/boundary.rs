@@ -453,30 +453,40 @@ fn reported(ctx: &In<Context>, body: &mut dyn FnMut(&Context) -> Result<()>) -> 
     }
 }
 
-/// Runs a body that gathers what a callback is to see, then calls back with each: 1 goes on, 0
-/// stops, -1 is an error.
+/// Runs a body that finds what a callback is to see, and calls back with each as it is found: 1 goes
+/// on, 0 stops, -1 is an error.
 ///
 /// The callback runs outside of what catches panics, which must not meet exceptions of C++; those
 /// become errors.
-pub fn with_callback<T>(
+pub fn with_callback<T, I: Iterator<Item = Result<T>>>(
     ctx: &In<Context>,
-    gather: impl FnOnce(&Context) -> Result<Vec<T>>,
+    find: impl FnOnce(&Context) -> Result<I>,
     callback: impl Fn(&T) -> i32,
 ) -> i32 {
-    let mut gathered = Vec::new();
+    let mut all = None;
     let status = with_context(ctx, |ctx| {
-        gathered = gather(ctx)?;
+        all = Some(find(ctx)?);
         Ok(())
     });
-    for each in &gathered {
-        match crate::exception::caught(|| callback(each)) {
-            Ok(0) => break,
+    let Some(mut all) = all else {
+        return status;
+    };
+    loop {
+        let mut next = None;
+        let status = with_context(ctx, |_| {
+            next = all.next().transpose()?;
+            Ok(())
+        });
+        let Some(each) = next else {
+            return status;
+        };
+        match crate::exception::caught(|| callback(&each)) {
+            Ok(0) => return status,
             Ok(-1) => return with_context(ctx, |_| Err(Failure::new("the callback failed"))),
             Ok(_) => {}
             Err(message) => return with_context(ctx, |_| Err(Failure::new(message))),
         }
     }
-    status
 }
 
 /// Runs a body whose error nobody asks about.
@@ -516,7 +526,7 @@ macro_rules! capi_plain {
     )*};
 }
 
-/// Declares exported functions that call back with each of what their body gathers; see
+/// Declares exported functions that call back with each of what their body finds; see
 /// [`with_callback`].
 macro_rules! capi_callback {
     ($( $(#[$meta:meta])* fn $name:ident($ctx:ident $(, $arg:ident: $type:ty)* $(,)?)

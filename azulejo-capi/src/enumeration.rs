@@ -92,6 +92,14 @@ fn values<'a>(
     Ok(data.chunks_exact(cell).collect())
 }
 
+/// The bytes of the caller's values; null if there are none.
+fn bytes_of(data: &Bytes, size: u64) -> Result<&[u8]> {
+    if data.is_null() != (size == 0) {
+        return Err("an enumeration's data and its size do not go together".into());
+    }
+    data.get64(size)
+}
+
 fn new_enumeration(
     name: &str,
     datatype: Datatype,
@@ -102,10 +110,7 @@ fn new_enumeration(
     offsets: &Bytes,
     offsets_size: u64,
 ) -> Result<Enumeration> {
-    if data.is_null() != (data_size == 0) {
-        return Err("an enumeration's data and its size do not go together".into());
-    }
-    let data = data.get64(data_size)?;
+    let data = bytes_of(data, data_size)?;
     let cell = num.cell_size(datatype).unwrap_or(0);
     let values = values(num, cell, data, offsets, offsets_size)?;
     Ok(match num {
@@ -127,16 +132,18 @@ capi! {
         enumeration.give(EnumerationHandle::new(Arc::new(made)))?;
     }
 
-    /// An enumeration with more values behind those that it has.
+    /// An enumeration with more values behind those that it has; there may be none where they are of
+    /// fixed size.
     fn tiledb_enumeration_extend(
         ctx, old: In<EnumerationHandle>, data: Bytes, data_size: u64, offsets: Bytes, offsets_size: u64,
         new: Out<Ptr<EnumerationHandle>>
     ) {
         let old = &old.get()?.enumeration;
-        if data.is_null() || data_size == 0 {
-            return Err("Unable to extend an enumeration without values".into());
+        let is_var = old.cell_val_num.is_var();
+        if (!offsets.is_null(), offsets_size > 0) != (is_var, is_var) {
+            return Err("Values that vary in length are given with offsets, those of fixed size without.".into());
         }
-        let bytes = data.get64(data_size)?;
+        let bytes = bytes_of(&data, data_size)?;
         let cell = old.cell_size().unwrap_or(0);
         let values = values(old.cell_val_num, cell, bytes, &offsets, offsets_size)?;
         new.give(EnumerationHandle::new(Arc::new(old.extend(values)?)))?;
@@ -178,13 +185,13 @@ capi! {
         size.set(bytes.len() as u64)?;
     }
 
-    /// Whether an entry exists, and its index.
+    /// Whether an entry exists, and its index; `UINT64_MAX` if it does not.
     fn tiledb_enumeration_get_value_index(
         ctx, enumeration: In<EnumerationHandle>, value: Bytes, size: u64, exist: Out<i32>, index: Out<u64>
     ) {
         let found = enumeration.get()?.index_of(value.get64(size)?);
         exist.set(found.is_some().into())?;
-        index.set(found.unwrap_or(0) as u64)?;
+        index.set(found.map_or(u64::MAX, |index| index as u64))?;
     }
 
     /// The enumeration as text for people.

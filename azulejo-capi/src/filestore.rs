@@ -3,6 +3,7 @@
 use crate::boundary::{Bytes, Out, OutBytes, Ptr, Text, capi};
 use crate::error::{Failure, Result};
 use crate::schema::SchemaHandle;
+use crate::vfs::refuse_folder;
 use azulejo::Array;
 use azulejo::array::Snapshot;
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet, ColumnType};
@@ -189,6 +190,7 @@ capi! {
         let array = engine.array(array_uri.get()?).open()?;
         let size = size_of(&array)?;
         let location = engine.locate(&Uri::parse(file_uri.get()?)?)?;
+        refuse_folder(&location)?;
         location.storage.delete(std::slice::from_ref(&location.path))?;
         let mut upload = location.storage.upload(&location.path)?;
         let mut at = 0;

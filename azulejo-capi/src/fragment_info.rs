@@ -50,6 +50,14 @@ pub struct Told {
     pub to_vacuum: Vec<String>,
 }
 
+impl Told {
+    /// Where the fragment of this name lies.
+    fn uri(&self, name: &str) -> String {
+        let named = crate::query::fragment_uri(&self.array_uri, name);
+        named.unwrap_or_else(|_| crate::uri::absolute(&format!("{}/{name}", self.array_uri)))
+    }
+}
+
 impl Deref for Loaded {
     type Target = FragmentInfo;
 
@@ -72,18 +80,10 @@ impl Loaded {
         told.fragments.get(fragment.name()).copied()
     }
 
-    fn uri_in(&self, told: &Told, name: &str) -> String {
-        let folder = match self.array().schema().version.has_subdirectories() {
-            true => "__fragments/",
-            false => "",
-        };
-        crate::uri::absolute(&format!("{}/{folder}{name}", told.array_uri))
-    }
-
     /// The URI of a fragment.
     pub fn uri(&self, fragment: &FragmentDescription<'_>) -> String {
         match &self.told {
-            Some(told) => self.uri_in(told, fragment.name()),
+            Some(told) => told.uri(fragment.name()),
             None => crate::uri::absolute(&fragment.uri()),
         }
     }
@@ -111,18 +111,24 @@ impl Loaded {
 
     /// URIs of the fragments that vacuuming would delete.
     pub fn vacuum_uris(&self) -> Vec<String> {
+        (0..self.vacuum_num())
+            .filter_map(|index| self.vacuum_uri(index))
+            .collect()
+    }
+
+    /// How many fragments vacuuming would delete.
+    fn vacuum_num(&self) -> usize {
         match &self.told {
-            Some(told) => told
-                .to_vacuum
-                .iter()
-                .map(|name| self.uri_in(told, name))
-                .collect(),
-            None => {
-                let paths = self.to_vacuum().iter();
-                paths
-                    .map(|path| crate::uri::absolute(path.as_str()))
-                    .collect()
-            }
+            Some(told) => told.to_vacuum.len(),
+            None => self.to_vacuum().len(),
+        }
+    }
+
+    /// The URI of one of the fragments that vacuuming would delete.
+    fn vacuum_uri(&self, index: usize) -> Option<String> {
+        match &self.told {
+            Some(told) => Some(told.uri(told.to_vacuum.get(index)?)),
+            None => Some(crate::uri::absolute(self.to_vacuum().get(index)?.as_str())),
         }
     }
 }
@@ -276,6 +282,9 @@ capi! {
     /// A handle on the fragments of the array at a URI; nothing is read before it is loaded.
     fn tiledb_fragment_info_alloc(ctx, uri: Text, info: Out<Ptr<InfoHandle>>) {
         let uri = uri.get()?;
+        if uri.is_empty() {
+            return Err("Failed to create TileDB fragment info object; Invalid URI".into());
+        }
         info.give(InfoHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
     }
 
@@ -465,13 +474,13 @@ capi! {
 
     /// The number of fragments that vacuuming would delete.
     fn tiledb_fragment_info_get_to_vacuum_num(ctx, info: In<InfoHandle>, num: Out<u32>) {
-        num.set(u32::try_from(info.get()?.info()?.vacuum_uris().len()).unwrap_or(u32::MAX))?;
+        num.set(u32::try_from(info.get()?.info()?.vacuum_num()).unwrap_or(u32::MAX))?;
     }
 
     /// The URI of a fragment that vacuuming would delete; it lives as long as the handle.
     fn tiledb_fragment_info_get_to_vacuum_uri(ctx, info: In<InfoHandle>, fid: u32, uri: Out<Str>) {
         let handle = info.get()?;
-        let found = handle.info()?.vacuum_uris().into_iter().nth(fid as usize);
+        let found = handle.info()?.vacuum_uri(fid as usize);
         let found = found.ok_or_else(|| Failure::new(format!("there is no fragment {fid} to vacuum")))?;
         uri.set(handle.keep.text(&found))?;
     }

@@ -19,6 +19,7 @@ pub mod dimension;
 pub mod dimension_label;
 pub mod domain;
 mod dump;
+mod entry;
 pub mod enumeration;
 pub mod enums;
 pub mod error;

@@ -4,11 +4,13 @@ use crate::array::ArrayHandle;
 use crate::boundary::{In, InOut, Kind, OK, Out, Pointer, Ptr, Str, Text, Texts, capi, capi_free};
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
+use crate::entry::Entry;
 use crate::error::{Failure, Result};
 use crate::evolution::EvolutionHandle;
 use crate::strings::Keep;
 use azulejo::array::{FragmentSelection, TimeRange};
 use azulejo::consolidate::{Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
+use azulejo::group::ObjectType;
 use azulejo_format::schema::SchemaEvolution;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,7 +103,9 @@ fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> 
         ctx.settings_with(own.as_ref()),
     );
     let key = "sm.consolidation.mode";
-    match mode(&settings.get(key).unwrap_or_default(), key)? {
+    let mode = mode(&settings.get(key).unwrap_or_default(), key)?;
+    let _entry = mode.map(|_| Entry::shared(uri)).transpose()?;
+    match mode {
         Some(Mode::Fragments) => {
             engine
                 .array(uri)
@@ -210,6 +214,7 @@ capi! {
             return Err("Cannot consolidate; there are no fragments in the list".into());
         }
         check_folder(uri.get()?, &fragments)?;
+        let _entry = Entry::shared(uri.get()?)?;
         engine.array(uri.get()?).consolidate(&fragment_options(&settings, fragments)?)?;
     }
 
@@ -226,23 +231,31 @@ capi! {
         };
     }
 
-    /// Deletes an array.
+    /// Deletes an array, which must not be open.
     fn tiledb_array_delete(ctx, uri: Text) {
-        ctx.engine()?.object(uri.get()?).delete(false)?;
+        let uri = uri.get()?;
+        let _entry = Entry::exclusive(uri)?;
+        let object = ctx.engine()?.object(uri);
+        if object.object_type()? == Some(ObjectType::Group) {
+            return Err(Failure::new(format!("Cannot delete array; '{uri}' is a group")));
+        }
+        object.delete(false)?;
     }
 
-    /// Deletes the fragments whose time lies in a range.
+    /// Deletes the fragments whose time lies in a range; the array must not be open.
     fn tiledb_array_delete_fragments_v2(ctx, uri: Text, start: u64, end: u64) {
+        let _entry = Entry::exclusive(uri.get()?)?;
         let selection = FragmentSelection::Within(TimeRange { start, end });
         ctx.engine()?.array(uri.get()?).delete_fragments(selection)?;
     }
 
-    /// Deletes the fragments named.
+    /// Deletes the fragments named; the array must not be open.
     fn tiledb_array_delete_fragments_list(ctx, uri: Text, fragments: Texts, num: usize) {
         let fragments = fragments.get(num)?;
         if fragments.is_empty() {
             return Err("Failed to delete_fragments_list; Invalid input fragments".into());
         }
+        let _entry = Entry::exclusive(uri.get()?)?;
         ctx.engine()?.array(uri.get()?).delete_fragments(FragmentSelection::Named(&fragments))
             .map_err(|error| Failure::new(format!("Failed to delete fragments list; {error}")))?;
     }

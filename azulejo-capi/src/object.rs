@@ -81,7 +81,7 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let mut found = Vec::new();
         gather(&ctx.engine()?, path.get()?, true, order == 0, &mut found)?;
-        Ok(found)
+        Ok(found.into_iter().map(Ok))
     } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.1, data));
 
     /// Calls back with the arrays and groups in a folder.
@@ -89,6 +89,6 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let mut found = Vec::new();
         gather(&ctx.engine()?, path.get()?, false, true, &mut found)?;
-        Ok(found)
+        Ok(found.into_iter().map(Ok))
     } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.1, data));
 }

@@ -15,6 +15,8 @@ mod stats;
 mod write;
 mod zipped;
 
+pub use write::fragment_uri;
+
 use crate::array::{ArrayHandle, OpenArray};
 use crate::boundary::{
     Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free,
@@ -307,11 +309,7 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
         return fail(&format!("Input attribute '{name}' is not nullable"));
     }
     let is_new = !state.buffers.iter().any(|buffers| buffers.name == name);
-    if is_new
-        && state.is_started()
-        && query.shared.kind == QueryType::Read
-        && state.status == Status::Incomplete
-    {
+    if is_new && state.is_started() && query.shared.kind == QueryType::Read {
         return fail(&format!(
             "setting buffers for new attribute '{name}' after the first submission is not allowed"
         ));
@@ -351,6 +349,10 @@ fn place(query: &QueryHandle, name: &str, part: Part) -> Result<Option<Place>> {
 }
 
 fn submit(query: &QueryHandle) -> Result<()> {
+    // As in the reference: a read that is done stays as it is, with what its buffers hold.
+    if query.shared.kind == QueryType::Read && query.shared.state().status == Status::Completed {
+        return Ok(());
+    }
     // The array must still be open; what was opened with the query is what it works on.
     query.array.open()?;
     let open = &query.shared.open;
@@ -358,7 +360,12 @@ fn submit(query: &QueryHandle) -> Result<()> {
     if state.elsewhere {
         return Err("Cannot submit query; the rest of it is with the server that began it".into());
     }
-    let limit = state.settings.number("sm.mem.total_budget")?;
+    // A message may say what it likes: it does not lift the limit of who runs the query.
+    let key = "sm.mem.total_budget";
+    let limit = state
+        .settings
+        .number(key)?
+        .min(open.settings().number(key)?);
     let State {
         buffers, remote, ..
     } = &mut *state;
@@ -397,6 +404,11 @@ fn finalize(query: &QueryHandle) -> Result<()> {
             state.status = Status::Failed;
         }
         return outcome;
+    }
+    if query.shared.kind == QueryType::Read && state.status == Status::Incomplete {
+        state.status = Status::Completed;
+        state.reason = Reason::None;
+        state.read = None;
     }
     Ok(())
 }
@@ -452,7 +464,7 @@ capi! {
         config.give(Config::new(settings))?;
     }
 
-    /// Sets which cells: a copy of the subarray.
+    /// Sets which cells, before it is submitted: a copy of the subarray.
     fn tiledb_query_set_subarray_t(ctx, query: In<QueryHandle>, subarray: In<SubarrayHandle>) {
         let ranges = subarray.get()?.ranges();
         let query = query.get()?;
@@ -460,11 +472,11 @@ capi! {
         if query.shared.kind == QueryType::Write && !query.shared.schema().is_dense() && !ranges.is_default() {
             return Err("[TileDB::Query] Error: Setting a subarray is not supported on sparse writes.".into());
         }
-        state.subarray = Some(ranges);
-        state.read = None;
-        if state.status != Status::Failed {
-            state.status = Status::Uninitialized;
+        // What has failed did nothing, and can be put right.
+        if state.is_started() && state.status != Status::Failed {
+            return Err("Setting a subarray on an already initialized query is not supported.".into());
         }
+        state.subarray = Some(ranges);
     }
 
     /// A copy of the subarray.
@@ -551,13 +563,14 @@ capi! {
         }
         let condition = cond.get()?.condition()?;
         let mut state = query.shared.state();
-        if state.is_started() && state.status != Status::Completed {
+        if state.is_started() {
             return Err("Cannot set query condition after initialization".into());
         }
         state.condition = Some(condition);
     }
 
-    /// Ends a write in global order; nothing happens for other queries.
+    /// Ends a write in global order, or a read that is incomplete; nothing happens for other
+    /// queries.
     fn tiledb_query_finalize(ctx, query: In<QueryHandle>) {
         finalize(query.get()?)?;
     }
@@ -578,13 +591,15 @@ capi! {
         submit(query.get()?)?;
     }
 
-    /// Whether the last submission gave cells.
+    /// Whether the last submission gave cells; aggregates and labels do not count.
     fn tiledb_query_has_results(ctx, query: In<QueryHandle>, has: Out<i32>) {
         let query = query.get()?;
         let state = query.shared.state();
+        let schema = query.shared.schema();
+        let is_field = |b: &&FieldBuffers| read::source(schema, &state.aggregates, &b.name) == Some(Source::Field);
         let some = query.shared.kind == QueryType::Read
             && matches!(state.status, Status::Completed | Status::Incomplete)
-            && state.buffers.iter().any(FieldBuffers::has_results);
+            && state.buffers.iter().filter(is_field).any(FieldBuffers::has_results);
         has.set(some.into())?;
     }
 
@@ -672,10 +687,10 @@ capi! {
         t2.set(time.1)?;
     }
 
-    /// The number of fragments that a read looks at.
+    /// The number of fragments whose non-empty domain meets what a read selects.
     fn tiledb_query_get_relevant_fragment_num(ctx, query: In<QueryHandle>, num: Out<u64>) {
         let query = query.get()?;
-        num.set(read_only(query, |_, open| Ok(open.array()?.fragments().len() as u64))?)?;
+        num.set(read_only(query, estimate::relevant_fragments)?)?;
     }
 
     /// A new value for the cells that meet the condition of an update query. It is stored and never

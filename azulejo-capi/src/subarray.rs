@@ -11,6 +11,7 @@ use azulejo_format::datatype::{Native, dispatch};
 use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, Dimension};
 use azulejo_format::{Datatype, Range};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -108,6 +109,22 @@ fn is_nan(datatype: Datatype, bytes: &[u8]) -> bool {
     }
 }
 
+/// What is wrong with a range in itself.
+fn fault(datatype: Datatype, is_var: bool, range: &Range) -> Option<String> {
+    if is_nan(datatype, &range.start) || is_nan(datatype, &range.end) {
+        return Some("Cannot add range; Range contains NaN".into());
+    }
+    // The reference does not compare the bounds of strings.
+    let falls = !is_var && compare(datatype, &range.start, &range.end) == Ordering::Greater;
+    falls.then(|| {
+        format!(
+            "Cannot add range; Lower range bound {} cannot be larger than the higher bound {}",
+            crate::dump::value(datatype, &range.start),
+            crate::dump::value(datatype, &range.end)
+        )
+    })
+}
+
 impl Ranges {
     /// The whole domain of an array.
     pub fn new(array: &OpenArray, coalesce: bool, oob: Option<&str>) -> Result<Self> {
@@ -146,16 +163,8 @@ impl Ranges {
             return fail("A range is already set on a dimension label for this dimension");
         }
         let datatype = dimension.datatype;
-        if is_nan(datatype, &range.start) || is_nan(datatype, &range.end) {
-            return fail("Cannot add range; Range contains NaN");
-        }
-        // The reference does not compare the bounds of strings.
-        if !dimension.is_var() && compare(datatype, &range.start, &range.end) == Ordering::Greater {
-            return fail(&format!(
-                "Cannot add range; Lower range bound {} cannot be larger than the higher bound {}",
-                crate::dump::value(datatype, &range.start),
-                crate::dump::value(datatype, &range.end)
-            ));
+        if let Some(fault) = fault(datatype, dimension.is_var(), &range) {
+            return fail(&fault);
         }
         if let Some(domain) = &dimension.domain {
             let less = |a: &[u8], b: &[u8]| compare(datatype, a, b) == Ordering::Less;
@@ -195,6 +204,11 @@ impl Ranges {
         let label =
             label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
         let index = label.dimension as usize;
+        if let Some(fault) = fault(label.datatype, label.cell_val_num.is_var(), &range) {
+            return Err(Failure::new(format!(
+                "Cannot add label range to '{name}'; {fault}"
+            )));
+        }
         let taken = self
             .dimensions
             .get(index)
@@ -218,14 +232,14 @@ impl Ranges {
     }
 
     /// The ranges of a dimension as they count: the whole domain if none were set.
-    fn effective(&self, index: usize) -> Result<Vec<Range>> {
+    fn effective(&self, index: usize) -> Result<Cow<'_, [Range]>> {
         let ranges = self
             .dimensions
             .get(index)
             .ok_or_else(|| Failure::new("Invalid dimension index"))?;
         // Ranges of labels become ranges of the dimension when the query is submitted.
         if !ranges.is_empty() || self.labels.get(index).is_some_and(Option::is_some) {
-            return Ok(ranges.clone());
+            return Ok(Cow::Borrowed(ranges));
         }
         let current = self
             .schema
@@ -233,14 +247,17 @@ impl Ranges {
             .ranges()
             .and_then(|ranges| ranges.get(index));
         let domain = current.or(self.dimension(index)?.domain.as_ref());
-        Ok(vec![domain.cloned().unwrap_or_default()])
+        Ok(match domain {
+            Some(domain) => Cow::Borrowed(std::slice::from_ref(domain)),
+            None => Cow::Owned(vec![Range::default()]),
+        })
     }
 
     fn range(&self, index: usize, at: u64) -> Result<Range> {
         let ranges = self.effective(index)?;
         let found = usize::try_from(at)
             .ok()
-            .and_then(|at| ranges.into_iter().nth(at));
+            .and_then(|at| ranges.get(at).cloned());
         found.ok_or_else(|| Failure::new("Cannot get range; Invalid range index"))
     }
 
@@ -343,12 +360,9 @@ impl Ranges {
     /// One range for each dimension, for writing; an error if some dimension has more.
     pub fn single(&self) -> Result<Vec<Range>> {
         (0..self.dimensions.len())
-            .map(|index| {
-                let mut ranges = self.effective(index)?;
-                match (ranges.pop(), ranges.is_empty()) {
-                    (Some(range), true) => Ok(range),
-                    _ => Err("Write failed: multi-range dense writes are not supported".into()),
-                }
+            .map(|index| match &*self.effective(index)? {
+                [range] => Ok(range.clone()),
+                _ => Err("Write failed: multi-range dense writes are not supported".into()),
             })
             .collect()
     }
@@ -360,7 +374,7 @@ impl Ranges {
                 .dimensions
                 .get(index)
                 .is_some_and(|ranges| !ranges.is_empty());
-            Ok((self.effective(index)?, !set))
+            Ok((self.effective(index)?.into_owned(), !set))
         };
         (0..self.dimensions.len()).map(of).collect()
     }
@@ -552,12 +566,12 @@ capi! {
 
     /// The number of ranges of a dimension.
     fn tiledb_subarray_get_range_num(ctx, subarray: In<SubarrayHandle>, index: u32, num: Out<u64>) {
-        num.set(subarray.get()?.ranges().effective(index as usize)?.len() as u64)?;
+        num.set(lock(&subarray.get()?.state).effective(index as usize)?.len() as u64)?;
     }
 
     /// The number of ranges of a dimension by its name.
     fn tiledb_subarray_get_range_num_from_name(ctx, subarray: In<SubarrayHandle>, name: Text, num: Out<u64>) {
-        let ranges = subarray.get()?.ranges();
+        let ranges = lock(&subarray.get()?.state);
         num.set(ranges.effective(ranges.index_of(name.get()?)?)?.len() as u64)?;
     }
 
@@ -566,7 +580,7 @@ capi! {
         ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
     ) {
         let handle = subarray.get()?;
-        give_range(&handle.keep, &handle.ranges().range(index as usize, at)?, &start, &end)?;
+        give_range(&handle.keep, &lock(&handle.state).range(index as usize, at)?, &start, &end)?;
         stride.set_if(Pointer::default());
     }
 
@@ -575,7 +589,7 @@ capi! {
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
     ) {
         let handle = subarray.get()?;
-        let ranges = handle.ranges();
+        let ranges = lock(&handle.state);
         give_range(&handle.keep, &ranges.range(ranges.index_of(name.get()?)?, at)?, &start, &end)?;
         stride.set_if(Pointer::default());
     }
@@ -584,7 +598,7 @@ capi! {
     fn tiledb_subarray_get_range_var_size(
         ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start_size: Out<u64>, end_size: Out<u64>
     ) {
-        let range = subarray.get()?.ranges().range(index as usize, at)?;
+        let range = lock(&subarray.get()?.state).range(index as usize, at)?;
         start_size.set(range.start.len() as u64)?;
         end_size.set(range.end.len() as u64)?;
     }
@@ -593,7 +607,7 @@ capi! {
     fn tiledb_subarray_get_range_var_size_from_name(
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start_size: Out<u64>, end_size: Out<u64>
     ) {
-        let ranges = subarray.get()?.ranges();
+        let ranges = lock(&subarray.get()?.state);
         let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
         start_size.set(range.start.len() as u64)?;
         end_size.set(range.end.len() as u64)?;
@@ -601,7 +615,7 @@ capi! {
 
     /// The bounds of a range of a string dimension, into memory of the caller's.
     fn tiledb_subarray_get_range_var(ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start: OutBytes, end: OutBytes) {
-        let range = subarray.get()?.ranges().range(index as usize, at)?;
+        let range = lock(&subarray.get()?.state).range(index as usize, at)?;
         start.write(&range.start)?;
         end.write(&range.end)?;
     }
@@ -610,7 +624,7 @@ capi! {
     fn tiledb_subarray_get_range_var_from_name(
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: OutBytes, end: OutBytes
     ) {
-        let ranges = subarray.get()?.ranges();
+        let ranges = lock(&subarray.get()?.state);
         let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
         start.write(&range.start)?;
         end.write(&range.end)?;
@@ -643,7 +657,7 @@ capi! {
     /// The label that a dimension's ranges are of.
     fn tiledb_subarray_get_label_name(ctx, subarray: In<SubarrayHandle>, index: u32, name: Out<Str>) {
         let handle = subarray.get()?;
-        let ranges = handle.ranges();
+        let ranges = lock(&handle.state);
         let Some(Some((label, _))) = ranges.labels.get(index as usize) else {
             return Err("the dimension has no ranges of labels".into());
         };
@@ -652,12 +666,12 @@ capi! {
 
     /// Whether a dimension has ranges of labels.
     fn tiledb_subarray_has_label_ranges(ctx, subarray: In<SubarrayHandle>, index: u32, has: Out<i32>) {
-        has.set(subarray.get()?.ranges().labels.get(index as usize).is_some_and(Option::is_some).into())?;
+        has.set(lock(&subarray.get()?.state).labels.get(index as usize).is_some_and(Option::is_some).into())?;
     }
 
     /// The number of ranges of a label.
     fn tiledb_subarray_get_label_range_num(ctx, subarray: In<SubarrayHandle>, name: Text, num: Out<u64>) {
-        num.set(subarray.get()?.ranges().label(name.get()?)?.len() as u64)?;
+        num.set(lock(&subarray.get()?.state).label(name.get()?)?.len() as u64)?;
     }
 
     /// A range of labels of fixed size; the bounds live as long as the handle.
@@ -665,7 +679,7 @@ capi! {
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
     ) {
         let handle = subarray.get()?;
-        let ranges = handle.ranges();
+        let ranges = lock(&handle.state);
         give_range(&handle.keep, label_range(&ranges, name.get()?, at)?, &start, &end)?;
         stride.set_if(Pointer::default());
     }
@@ -674,7 +688,7 @@ capi! {
     fn tiledb_subarray_get_label_range_var_size(
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start_size: Out<u64>, end_size: Out<u64>
     ) {
-        let ranges = subarray.get()?.ranges();
+        let ranges = lock(&subarray.get()?.state);
         let range = label_range(&ranges, name.get()?, at)?;
         start_size.set(range.start.len() as u64)?;
         end_size.set(range.end.len() as u64)?;
@@ -684,7 +698,7 @@ capi! {
     fn tiledb_subarray_get_label_range_var(
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: OutBytes, end: OutBytes
     ) {
-        let ranges = subarray.get()?.ranges();
+        let ranges = lock(&subarray.get()?.state);
         let range = label_range(&ranges, name.get()?, at)?;
         start.write(&range.start)?;
         end.write(&range.end)?;

@@ -110,21 +110,71 @@ fn size_of(location: &Location, entry: &Entry) -> Result<u64> {
     }
 }
 
-/// Everything below a folder, folders before what lies in them.
-fn walk(
-    location: &Location,
-    visit: &mut dyn FnMut(&Location, &Entry, u64) -> Result<bool>,
-) -> Result<bool> {
-    for entry in location.storage.list(&location.path)? {
-        let below = location.join(&entry.name);
-        if !visit(&below, &entry, size_of(location, &entry)?)? {
-            return Ok(false);
-        }
-        if entry.is_dir && !walk(&below, visit)? {
-            return Ok(false);
+/// Everything below a folder, folders before what lies in them, listed as it is asked for.
+///
+/// Links to folders are named and not entered: they may lead back, or to all there is.
+struct Walk {
+    /// What is left of each folder that was entered, with where it lies; the innermost is the last.
+    open: Vec<(Location, std::vec::IntoIter<Entry>)>,
+    /// The folder to enter next.
+    next: Option<Location>,
+}
+
+/// What a walk comes by.
+struct Below {
+    location: Location,
+    is_dir: bool,
+    /// A folder elsewhere.
+    is_linked: bool,
+    size: u64,
+}
+
+impl Walk {
+    fn new(folder: Location) -> Self {
+        Self {
+            open: Vec::new(),
+            next: Some(folder),
         }
     }
-    Ok(true)
+
+    fn step(&mut self) -> Result<Option<Below>> {
+        if let Some(folder) = self.next.take() {
+            let entries = folder.storage.list(&folder.path)?;
+            self.open.push((folder, entries.into_iter()));
+        }
+        while let Some((folder, entries)) = self.open.last_mut() {
+            let Some(entry) = entries.next() else {
+                self.open.pop();
+                continue;
+            };
+            let size = size_of(folder, &entry)?;
+            let location = folder.join(&entry.name);
+            let is_linked = entry.is_dir && is_link(&location);
+            self.next = (entry.is_dir && !is_linked).then(|| location.clone());
+            return Ok(Some(Below {
+                location,
+                is_dir: entry.is_dir,
+                is_linked,
+                size,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<Below>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
+/// Whether a link of the local file system lies there; no other storage has such.
+fn is_link(location: &Location) -> bool {
+    location.path.scheme() == "file"
+        && std::fs::symlink_metadata(location.path.as_native())
+            .is_ok_and(|found| found.is_symlink())
 }
 
 fn open(location: Location, mode: i32) -> Result<File> {
@@ -169,6 +219,9 @@ fn open(location: Location, mode: i32) -> Result<File> {
 }
 
 fn close(file: &mut File) -> Result<()> {
+    if matches!(file, File::Closed) {
+        return Err("Cannot close file; it is closed".into());
+    }
     if let File::Writing(_, upload) = file
         && let Some(upload) = upload.take()
     {
@@ -210,11 +263,23 @@ fn copy_file(from: &Location, to: &Location) -> Result<()> {
                 path: parent.join(&name),
             };
             azulejo::object::copy_file(from, &aside, None)?;
-            to.storage.delete(std::slice::from_ref(&to.path))?;
-            Ok(to.storage.rename(&aside.path, &to.path)?)
+            put_in_place(&aside, to)
         }
         result => Ok(result?),
     }
+}
+
+/// Moves a file within its storage, over another if there is one: that one stays until all of the
+/// new one is there.
+fn put_in_place(from: &Location, to: &Location) -> Result<()> {
+    let storage = &to.storage;
+    if storage.replace(&from.path, &to.path)? {
+        return Ok(());
+    }
+    if storage.copy_here(&from.path, &to.path)? {
+        return Ok(storage.delete(std::slice::from_ref(&from.path))?);
+    }
+    Ok(storage.rename(&from.path, &to.path)?)
 }
 
 /// Moves a file, over another if there is one.
@@ -222,14 +287,93 @@ fn move_file(from: &Location, to: &Location) -> Result<()> {
     if from.path == to.path {
         return Ok(());
     }
+    let nearness = Nearness::of(from, to, "move_file")?;
     refuse_folder(to)?;
     from.storage.size(&from.path)?;
-    to.storage.delete(std::slice::from_ref(&to.path))?;
-    Ok(from.storage.rename(&from.path, &to.path)?)
+    if nearness == Nearness::OtherBucket {
+        copy_file(from, to)?;
+        return Ok(from.storage.delete(std::slice::from_ref(&from.path))?);
+    }
+    put_in_place(from, to)
+}
+
+/// Moves a folder.
+fn move_folder(from: &Location, to: &Location) -> Result<()> {
+    if Nearness::of(from, to, "move_dir")? == Nearness::SameStorage {
+        return Ok(from.storage.rename(&from.path, &to.path)?);
+    }
+    if look(to)? != Found::Nothing {
+        return Err(Failure::new(format!(
+            "Cannot move to '{}'; it is there already",
+            to.path
+        )));
+    }
+    copy_folder(from, to)?;
+    Ok(from.storage.delete(std::slice::from_ref(&from.path))?)
+}
+
+/// Copies a folder with all that it holds.
+fn copy_folder(from: &Location, to: &Location) -> Result<()> {
+    if look(from)? != Found::Folder {
+        return Err(Failure::new(format!(
+            "Cannot copy '{}'; it is no folder",
+            from.path
+        )));
+    }
+    // All is looked at before anything is written, which may lie in the folder itself.
+    let all = Walk::new(from.clone()).collect::<Result<Vec<Below>>>()?;
+    if let Some(link) = all.iter().find(|below| below.is_linked) {
+        return Err(Failure::new(format!(
+            "Cannot copy '{}'; links to folders are not copied",
+            link.location.path
+        )));
+    }
+    to.storage.make_folder(&to.path)?;
+    for below in &all {
+        let path = &below.location.path;
+        let target = to.join(path.relative_to(&from.path).unwrap_or_default());
+        if below.is_dir {
+            target.storage.make_folder(&target.path)?;
+        } else {
+            copy_file(&below.location, &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// How two locations lie to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nearness {
+    /// A storage can rename one to the other.
+    SameStorage,
+    /// Another bucket of the same service.
+    OtherBucket,
+}
+
+impl Nearness {
+    /// A storage takes the paths of others for its own, so moves between file systems are refused,
+    /// as in the reference, before anything is touched.
+    fn of(from: &Location, to: &Location, what: &str) -> Result<Self> {
+        if from.path.scheme() != to.path.scheme() {
+            return Err(Failure::unsupported(&format!(
+                "{what} from {} to {}, another file system,",
+                from.path, to.path
+            )));
+        }
+        let bucket = |location: &Location| {
+            let parts = location.path.object_parts();
+            parts.map(|(_, bucket, _)| bucket.to_owned())
+        };
+        Ok(if bucket(from) == bucket(to) {
+            Self::SameStorage
+        } else {
+            Self::OtherBucket
+        })
+    }
 }
 
 /// A file never takes the place of a folder with all that it holds.
-fn refuse_folder(location: &Location) -> Result<()> {
+pub fn refuse_folder(location: &Location) -> Result<()> {
     match look(location)? {
         Found::Folder => Err(Failure::new(format!("'{}' is a folder", location.path))),
         Found::File(_) | Found::Nothing => Ok(()),
@@ -317,10 +461,8 @@ capi! {
         if look(&location)? != Found::Folder {
             return Err(Failure::new(format!("Cannot get directory size; Input '{}' is not a directory", location.path)));
         }
-        let mut total = 0u64;
-        walk(&location, &mut |_, _, bytes| {
-            total = total.saturating_add(bytes);
-            Ok(true)
+        let total = Walk::new(location).try_fold(0u64, |total, below| {
+            Ok::<u64, Failure>(total.saturating_add(below?.size))
         })?;
         size.set(total)?;
     }
@@ -340,8 +482,7 @@ capi! {
     /// Moves a folder.
     fn tiledb_vfs_move_dir(ctx, vfs: In<Vfs>, old: Text, new: Text) {
         let vfs = vfs.get()?;
-        let (from, to) = (vfs.locate(old.get()?)?, vfs.locate(new.get()?)?);
-        from.storage.rename(&from.path, &to.path)?;
+        move_folder(&vfs.locate(old.get()?)?, &vfs.locate(new.get()?)?)?;
     }
 
     /// Copies a file, over another if there is one.
@@ -353,22 +494,7 @@ capi! {
     /// Copies a folder with all that it holds.
     fn tiledb_vfs_copy_dir(ctx, vfs: In<Vfs>, old: Text, new: Text) {
         let vfs = vfs.get()?;
-        let (from, to) = (vfs.locate(old.get()?)?, vfs.locate(new.get()?)?);
-        if look(&from)? != Found::Folder {
-            return Err(Failure::new(format!("Cannot copy '{}'; it is no folder", from.path)));
-        }
-        to.storage.make_folder(&to.path)?;
-        let base = from.path.clone();
-        walk(&from, &mut |below, entry, _| {
-            let relative = below.path.relative_to(&base).unwrap_or_default();
-            let target = to.join(relative);
-            if entry.is_dir {
-                target.storage.make_folder(&target.path)?;
-            } else {
-                copy_file(below, &target)?;
-            }
-            Ok(true)
-        })?;
+        copy_folder(&vfs.locate(old.get()?)?, &vfs.locate(new.get()?)?)?;
     }
 
     /// Opens a file: to be read, to be written anew, or to be added to.
@@ -415,8 +541,12 @@ capi! {
     /// Creates an empty file where there is none.
     fn tiledb_vfs_touch(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        if look(&location)? == Found::Nothing {
-            location.storage.put(&location.path, bytes::Bytes::new())?;
+        match look(&location)? {
+            Found::Nothing => location.storage.put(&location.path, bytes::Bytes::new())?,
+            Found::File(_) => {}
+            Found::Folder => {
+                return Err(Failure::new(format!("Cannot create file '{}'; it is a folder", location.path)));
+            }
         }
     }
 
@@ -426,18 +556,29 @@ capi! {
     }
 }
 
-/// What lies in a folder and below: URI, size, whether it is a folder.
-fn gather(vfs: &Vfs, path: &str) -> Result<Vec<(CString, u64, bool)>> {
-    let mut found = Vec::new();
-    walk(&vfs.locate(path)?, &mut |below, entry, size| {
-        found.push((
-            to_c(&crate::uri::absolute(below.path.as_str())),
+/// What lies in a folder and below: URI, size, whether it is a folder. Services have no folders that
+/// could be missing.
+fn below(vfs: &Vfs, path: &str) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
+    let folder = vfs.locate(path)?;
+    if folder.path.object_parts().is_none() && look(&folder)? != Found::Folder {
+        return Err(Failure::new(format!(
+            "Cannot list '{}'; there is no such folder",
+            folder.path
+        )));
+    }
+    Ok(Walk::new(folder).map(|below| {
+        let Below {
+            location,
+            is_dir,
             size,
-            entry.is_dir,
-        ));
-        Ok(true)
-    })?;
-    Ok(found)
+            ..
+        } = below?;
+        Ok((
+            to_c(&crate::uri::absolute(location.path.as_str())),
+            size,
+            is_dir,
+        ))
+    }))
 }
 
 capi_callback! {
@@ -446,19 +587,20 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let location = vfs.get()?.locate(path.get()?)?;
         let entries = location.storage.list(&location.path)?;
-        Ok(entries.iter().map(|e| to_c(&crate::uri::absolute(location.join(&e.name).path.as_str()))).collect())
+        let uri = move |entry: Entry| to_c(&crate::uri::absolute(location.join(&entry.name).path.as_str()));
+        Ok(entries.into_iter().map(move |entry| Ok(uri(entry))))
     } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
     /// Calls back with all that lies in a folder and below, and with sizes.
     fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        gather(vfs.get()?, path.get()?)
+        below(vfs.get()?, path.get()?)
     } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, data));
 
     /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
     fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        gather(vfs.get()?, path.get()?)
+        below(vfs.get()?, path.get()?)
     } => |each| {
         callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, each.2.into(), data))
     };

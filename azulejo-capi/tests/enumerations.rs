@@ -3,16 +3,18 @@
 
 mod capi;
 
-use capi::{Ctx, Handle, free, null, ok};
+use capi::{Ctx, Handle, free, null, ok, raw};
 use std::ffi::CStr;
 
 const STRING_ASCII: i32 = 11;
 const INT64: i32 = 1;
 const VAR: u32 = u32::MAX;
+/// What is said of a value that is not there.
+const MISSING: (i32, u64) = (0, u64::MAX);
 
 /// Whether a value is there, and its index.
 fn index(ctx: &Ctx, enumeration: Handle, value: &[u8]) -> (i32, u64) {
-    let (mut exist, mut index) = (-1i32, u64::MAX);
+    let (mut exist, mut index) = (-1i32, 7u64);
     ok!(
         tiledb_enumeration_get_value_index,
         ctx.0,
@@ -62,7 +64,7 @@ fn values_are_found_by_their_bytes() {
     );
     let found =
         [&b"tile"[..], b"b", b"", b"azulejo", b"ti", b"c"].map(|word| index(&ctx, words, word));
-    assert_eq!(found, [(1, 0), (1, 1), (1, 2), (1, 3), (0, 0), (0, 0)]);
+    assert_eq!(found, [(1, 0), (1, 1), (1, 2), (1, 3), MISSING, MISSING]);
 
     let bytes: Vec<u8> = [7i64, -1, 300]
         .iter()
@@ -70,10 +72,10 @@ fn values_are_found_by_their_bytes() {
         .collect();
     let mut numbers = alloc(&ctx, c"numbers", INT64, 1, &bytes, &[]);
     let found = [300i64, -1, 7, 8].map(|n| index(&ctx, numbers, &n.to_le_bytes()));
-    assert_eq!(found, [(1, 2), (1, 1), (1, 0), (0, 0)]);
+    assert_eq!(found, [(1, 2), (1, 1), (1, 0), MISSING]);
     assert_eq!(
         index(&ctx, numbers, &[7]),
-        (0, 0),
+        MISSING,
         "a value of another size"
     );
     free!(tiledb_enumeration_free, words; tiledb_enumeration_free, numbers);
@@ -94,6 +96,61 @@ fn each_of_many_values_is_found() {
             (1, i)
         );
     }
-    assert_eq!(index(&ctx, many, b"value 020000"), (0, 0));
+    assert_eq!(index(&ctx, many, b"value 020000"), MISSING);
     free!(tiledb_enumeration_free, many);
+}
+
+#[test]
+fn an_enumeration_may_be_extended_by_nothing_and_by_the_empty_text() {
+    let ctx = Ctx::new();
+    let extend = |old: Handle, data: Option<&[u8]>, starts: Option<&[u64]>| {
+        let mut new = null();
+        let status = raw!(
+            tiledb_enumeration_extend,
+            ctx.0,
+            old,
+            data.map_or(std::ptr::null(), <[u8]>::as_ptr),
+            data.map_or(0, <[u8]>::len),
+            starts.map_or(std::ptr::null(), <[u64]>::as_ptr),
+            starts.map_or(0, size_of_val),
+            &mut new
+        );
+        (status == 0).then_some(new)
+    };
+    let size = |mut enumeration: Handle| {
+        let (mut data, mut size) = (std::ptr::null::<u8>(), 9u64);
+        ok!(
+            tiledb_enumeration_get_data,
+            ctx.0,
+            enumeration,
+            &mut data,
+            &mut size
+        );
+        free!(tiledb_enumeration_free, enumeration);
+        size
+    };
+    let mut numbers = alloc(&ctx, c"numbers", INT64, 1, &7i64.to_le_bytes(), &[]);
+    assert_eq!(extend(numbers, None, None).map(size), Some(8));
+    assert_eq!(extend(numbers, Some(&[]), None), None);
+    assert_eq!(extend(numbers, None, Some(&[0])), None);
+    assert_eq!(extend(numbers, None, Some(&[])), None);
+
+    let mut words = alloc(&ctx, c"words", STRING_ASCII, VAR, b"ab", &[0, 1]);
+    let mut longer = extend(words, None, Some(&[0])).unwrap();
+    assert_eq!(index(&ctx, longer, b""), (1, 2));
+    assert_eq!(
+        extend(longer, None, Some(&[0])),
+        None,
+        "it is there already"
+    );
+    for (data, starts) in [
+        (None, None),
+        (Some(&b"x"[..]), None),
+        (None, Some(&[][..])),
+        (Some(&[][..]), Some(&[0][..])),
+    ] {
+        assert_eq!(extend(words, data, starts), None);
+    }
+    free!(tiledb_enumeration_free, words; tiledb_enumeration_free, longer);
+    free!(tiledb_enumeration_free, numbers);
 }

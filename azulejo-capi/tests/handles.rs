@@ -1,11 +1,14 @@
 //! Null, freed and mistaken handles, for every function there is: an error, or nothing, and never a
-//! crash.
+//! crash; arrays that are open more than once.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 
-use capi::{Ctx, FUNCTIONS, Function, Handle, free, invoke, null, ok, raw};
-use std::ffi::c_char;
+use capi::{
+    Attr, Ctx, FUNCTIONS, Function, Handle, INT64, READ, ROW, WRITE, close, create, fails, free,
+    invoke, null, ok, open, query, raw,
+};
+use std::ffi::{CStr, CString, c_char};
 
 /// Functions that go well without arguments: there is nothing that they need.
 const CONTENT: &[&str] = &[
@@ -187,4 +190,111 @@ fn all_that_free_take_anything() {
     let mut config = null();
     ok!(tiledb_ctx_get_config, ctx.0, &mut config);
     free!(tiledb_config_free, config);
+}
+
+const MODIFY_EXCLUSIVE: i32 = 4;
+
+/// Whether an array can be opened so.
+fn opens(ctx: Handle, uri: &CStr, kind: i32) -> bool {
+    let mut array = null();
+    ok!(tiledb_array_alloc, ctx, uri, &mut array);
+    let opened = raw!(tiledb_array_open, ctx, array, kind) == 0;
+    assert!(opened || capi::last_error(ctx).contains("is open"));
+    free!(tiledb_array_free, array);
+    opened
+}
+
+#[test]
+fn an_array_that_is_open_exclusively_is_open_once() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let ctx = ctx.0;
+    let path = folder.path().join("array").to_str().unwrap().to_owned();
+    let uri = CString::new(path.clone()).unwrap();
+    let spelled = CString::new(format!("file://{path}")).unwrap();
+    create(ctx, &uri, true, 10, 10, &[Attr::fixed(c"a", INT64)]);
+    for kind in [READ, WRITE, capi::DELETE] {
+        let array = open(ctx, &uri, kind);
+        assert!(opens(ctx, &uri, READ) && opens(ctx, &uri, WRITE));
+        assert!(!opens(ctx, &uri, MODIFY_EXCLUSIVE) && !opens(ctx, &spelled, MODIFY_EXCLUSIVE));
+        ok!(tiledb_array_consolidate, ctx, &uri, null());
+        close(ctx, array);
+        let array = open(ctx, &uri, MODIFY_EXCLUSIVE);
+        for other in [READ, WRITE, capi::DELETE, MODIFY_EXCLUSIVE] {
+            assert!(!opens(ctx, &spelled, other));
+        }
+        fails!(tiledb_array_consolidate, ctx, &uri, null());
+        close(ctx, array);
+    }
+    // Opened again it stays open; freed, or with a query that is left, it is not.
+    let mut array = open(ctx, &uri, READ);
+    ok!(tiledb_array_reopen, ctx, array);
+    assert!(!opens(ctx, &uri, MODIFY_EXCLUSIVE));
+    let mut q = query(ctx, array, READ, ROW);
+    ok!(tiledb_array_close, ctx, array);
+    assert!(opens(ctx, &uri, MODIFY_EXCLUSIVE));
+    free!(tiledb_query_free, q);
+    ok!(tiledb_array_open, ctx, array, READ);
+    assert!(!opens(ctx, &uri, MODIFY_EXCLUSIVE));
+    free!(tiledb_array_free, array);
+    assert!(opens(ctx, &uri, MODIFY_EXCLUSIVE));
+    // What could not be opened is not open.
+    let later = CString::new(format!("{path}2")).unwrap();
+    ok!(tiledb_array_alloc, ctx, &later, &mut array);
+    fails!(tiledb_array_open, ctx, array, READ);
+    create(ctx, &later, true, 10, 10, &[Attr::fixed(c"a", INT64)]);
+    assert!(opens(ctx, &later, MODIFY_EXCLUSIVE));
+    free!(tiledb_array_free, array);
+}
+
+#[test]
+fn an_array_that_is_open_is_not_deleted_nor_are_its_fragments() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let ctx = ctx.0;
+    let path = folder.path().join("array");
+    let uri = CString::new(path.to_str().unwrap()).unwrap();
+    create(ctx, &uri, true, 10, 10, &[Attr::fixed(c"a", INT64)]);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, capi::UNORDERED);
+    let (cells, mut size) = ([1i64, 2], 16u64);
+    let place: *mut u64 = &mut size;
+    for name in [c"d", c"a"] {
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            name,
+            &cells[..],
+            place
+        );
+    }
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    let folder_of = path.join("__fragments");
+    let fragments = || std::fs::read_dir(&folder_of).unwrap().count();
+    let name = std::fs::read_dir(&folder_of).unwrap().next().unwrap();
+    let name = CString::new(name.unwrap().path().to_str().unwrap()).unwrap();
+    let names = [name.as_ptr()];
+    for kind in [READ, WRITE, MODIFY_EXCLUSIVE] {
+        let array = open(ctx, &uri, kind);
+        fails!(tiledb_array_delete, ctx, &uri);
+        fails!(tiledb_array_delete_fragments_v2, ctx, &uri, 0u64, u64::MAX);
+        fails!(
+            tiledb_array_delete_fragments_list,
+            ctx,
+            &uri,
+            &names[..],
+            1u64
+        );
+        assert_eq!(fragments(), 1);
+        close(ctx, array);
+    }
+    ok!(tiledb_array_delete_fragments_v2, ctx, &uri, 0u64, u64::MAX);
+    assert_eq!(fragments(), 0);
+    ok!(tiledb_array_delete, ctx, &uri);
+    // It goes as an array, or not at all.
+    let group = CString::new(folder.path().join("group").to_str().unwrap()).unwrap();
+    ok!(tiledb_group_create, ctx, &group);
+    fails!(tiledb_array_delete, ctx, &group);
+    assert!(!path.exists() && folder.path().join("group").exists());
 }

@@ -819,3 +819,69 @@ fn subarrays_ranges_and_points() {
     free!(tiledb_query_free, q; tiledb_subarray_free, sub);
     close(ctx.0, array);
 }
+
+#[test]
+fn what_a_read_is_of_is_said_before_its_first_submission() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder);
+    fill(ctx, &uri, true);
+    let array = open(ctx, &uri, READ);
+    let (mut sub, mut condition) = (null(), null());
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_query_condition_alloc, ctx, &mut condition);
+    ok!(
+        tiledb_query_condition_init,
+        ctx,
+        condition,
+        c"a",
+        &[100i64],
+        8u64,
+        0
+    );
+    for (room, expected) in [(1, INCOMPLETE), (CELLS, COMPLETED)] {
+        let mut q = query(ctx, array, READ, ROW);
+        let (mut a, mut d) = (vec![0i64; room], vec![0i64; room]);
+        let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"a",
+            &mut a[..],
+            &mut a_size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        let message = fails!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"d",
+            &mut d[..],
+            &mut d_size
+        );
+        assert!(message.contains("'d'"), "{message}");
+        fails!(tiledb_query_set_condition, ctx, q, condition);
+        fails!(tiledb_query_set_subarray_t, ctx, q, sub);
+        assert_eq!(status(ctx, q), expected);
+        // The buffers that there are may be others.
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"a",
+            &mut d[..],
+            &mut d_size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        assert_eq!((status(ctx, q), d_size), (expected, bytes(&a)));
+        // Finalized, a read is at its end.
+        ok!(tiledb_query_finalize, ctx, q);
+        ok!(tiledb_query_submit, ctx, q);
+        assert_eq!((status(ctx, q), d_size), (COMPLETED, bytes(&a)));
+        free!(tiledb_query_free, q);
+    }
+    free!(tiledb_query_condition_free, condition; tiledb_subarray_free, sub);
+    close(ctx, array);
+}

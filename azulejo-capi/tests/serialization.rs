@@ -454,3 +454,32 @@ fn damaged_messages_are_errors() {
     free!(tiledb_buffer_list_free, list; tiledb_query_free, read);
     close(ctx.0, array);
 }
+
+#[test]
+fn a_message_that_wants_more_memory_than_there_is_is_an_error() {
+    const LARGE: u64 = 1 << 61;
+    let budget = |bytes: &'static std::ffi::CStr| Ctx::with(&[(c"sm.mem.total_budget", bytes)]);
+    let client = budget(c"9223372036854775808");
+    let (_folder, uri) = place();
+    filled(&client, &uri, true);
+    let array = open(client.0, &uri, READ);
+    let mut read = query(client.0, array, READ, UNORDERED);
+    let (mut a, mut size) = ([0i64; 1], LARGE);
+    ok!(
+        tiledb_query_set_data_buffer,
+        client.0,
+        read,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
+    // Who runs it has a limit, or none: then there is no such memory.
+    for (server, why) in [(&Ctx::new(), "total_budget"), (&client, "no memory")] {
+        let (mut sent, mut on) = send(server, &uri, read);
+        let message = fails!(tiledb_query_submit, server.0, sent);
+        assert!(message.contains(why), "{message}");
+        free!(tiledb_query_free, sent; tiledb_array_free, on);
+    }
+    free!(tiledb_query_free, read);
+    close(client.0, array);
+}

@@ -591,3 +591,71 @@ fn folders_that_are_not_there_hold_no_objects() {
         ((1, 1), (0, 0), (0, 0))
     );
 }
+
+#[test]
+fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let ctx = ctx.0;
+    let attributes = &[Attr::fixed(c"a", INT64), Attr::var(c"v", INT64)];
+    for sparse in [true, false] {
+        let name = format!("array_{sparse}");
+        let uri = CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+        create(ctx, &uri, sparse, 2, 2, attributes);
+        let array = open(ctx, &uri, WRITE);
+        let mut q = query(ctx, array, WRITE, if sparse { UNORDERED } else { ROW });
+        let (mut d, mut a, mut v, mut starts) =
+            ([1i64, 2, 9], [10i64, 20, 90], [5i64, 6, 7], [0u64, 8, 99]);
+        let mut sizes = [19u64, 18, 24, 18];
+        let [d_size, a_size, v_size, starts_size] = &mut sizes;
+        if sparse {
+            ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d[..], d_size);
+        }
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a[..], a_size);
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"v", &v[..], v_size);
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx,
+            q,
+            c"v",
+            &starts[..],
+            starts_size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+
+        (d, a, v, starts) = ([0; 3], [0; 3], [0; 3], [0; 3]);
+        sizes = [24; 4];
+        let [d_size, a_size, v_size, starts_size] = &mut sizes;
+        let array = open(ctx, &uri, READ);
+        let mut q = query(ctx, array, READ, ROW);
+        for (name, values, size) in [
+            (c"d", &mut d, d_size),
+            (c"a", &mut a, a_size),
+            (c"v", &mut v, v_size),
+        ] {
+            ok!(
+                tiledb_query_set_data_buffer,
+                ctx,
+                q,
+                name,
+                &mut values[..],
+                size
+            );
+        }
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx,
+            q,
+            c"v",
+            &mut starts[..],
+            starts_size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+        assert_eq!(sizes, [16, 16, 24, 16]);
+        assert_eq!((d, a), ([1, 2, 0], [10, 20, 0]));
+        assert_eq!((v, starts), ([5, 6, 7], [0, 8, 0]));
+    }
+}

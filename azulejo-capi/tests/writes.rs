@@ -398,22 +398,7 @@ fn labels_select_and_are_read() {
     let ctx = ctx.0;
     let folder = tempfile::tempdir().unwrap();
     let uri = uri(&folder, "array");
-    let (mut domain, mut dimension, mut schema, mut attribute) = (null(), null(), null(), null());
-    ok!(tiledb_domain_alloc, ctx, &mut domain);
-    ok!(
-        tiledb_dimension_alloc,
-        ctx,
-        c"d",
-        INT64,
-        &[1i64, 5],
-        &[5i64],
-        &mut dimension
-    );
-    ok!(tiledb_domain_add_dimension, ctx, domain, dimension);
-    ok!(tiledb_array_schema_alloc, ctx, 0, &mut schema);
-    ok!(tiledb_array_schema_set_domain, ctx, schema, domain);
-    ok!(tiledb_attribute_alloc, ctx, c"a", INT64, &mut attribute);
-    ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
+    let mut schema = capi::schema(ctx, false, 5, 5, &[Attr::fixed(c"a", INT64)]);
     ok!(
         tiledb_array_schema_add_dimension_label,
         ctx,
@@ -512,8 +497,7 @@ fn labels_select_and_are_read() {
         (&a[..3], &x[..3]),
         (&[20, 30, 40][..], &[1.0, 1.5, 2.0][..])
     );
-    free!(tiledb_query_free, q; tiledb_subarray_free, sub; tiledb_attribute_free, attribute;
-          tiledb_array_schema_free, schema; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub; tiledb_array_schema_free, schema);
     close(ctx, array);
 }
 
@@ -952,4 +936,75 @@ fn coordinates_beyond_the_domain_are_named() {
         free!(tiledb_query_free, q);
         close(ctx.0, array);
     }
+}
+
+#[test]
+fn a_subarray_that_comes_after_the_first_cells_is_refused_and_loses_none() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, false, 20, 10, A);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, GLOBAL);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+    let all: Vec<i64> = (1..=20).collect();
+    let mut size = bytes(&all);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &all[..],
+        &mut size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    let message = fails!(tiledb_query_set_subarray_t, ctx, q, sub);
+    assert!(message.contains("already initialized"), "{message}");
+    assert_eq!(status(ctx, q), COMPLETED);
+    ok!(tiledb_query_finalize, ctx, q);
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx, array);
+    assert_eq!(read(ctx, &uri, false).0, all);
+}
+
+#[test]
+fn a_refused_write_may_be_given_another_subarray() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, false, 10, 10, A);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, ROW);
+    let (cells, mut size) = ([1i64, 2, 3], 24u64);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &cells[..],
+        &mut size
+    );
+    for last in [9i64, 3] {
+        let mut sub = null();
+        ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+        ok!(
+            tiledb_subarray_add_range,
+            ctx,
+            sub,
+            0,
+            &[1i64],
+            &[last],
+            null()
+        );
+        ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+        free!(tiledb_subarray_free, sub);
+        assert_eq!(raw!(tiledb_query_submit, ctx, q) == 0, last == 3);
+    }
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    assert_eq!(read(ctx, &uri, false).0[..3], cells);
 }

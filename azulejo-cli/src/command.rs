@@ -122,7 +122,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Cat(args) => cat::run(session, &args),
         Command::Export(args) => export::run(session, &args),
         Command::Import(args) => import::run(session, &args),
-        Command::Agg(args) => agg::run(session, args),
+        Command::Agg(args) => agg::run(session, &args),
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(session, &args),
         #[cfg(feature = "distributed")]

@@ -60,6 +60,9 @@ pub struct Look {
     pub dims: Vec<String>,
     /// Columns whose different values are needed, however many.
     pub enumerate: Vec<String>,
+    /// Whether the columns of `enumerate` fill enumerations that are there, for which all their
+    /// values are labels.
+    pub labelled: bool,
     /// Whether the bounds of all integers are needed.
     pub narrow: bool,
     /// Whether other text columns may become enumerations if they have few values.
@@ -77,6 +80,11 @@ impl Look {
         self.columns
             .as_ref()
             .is_none_or(|columns| columns.iter().any(|column| column == name))
+    }
+
+    /// Whether the values of a column are labels of an enumeration that is there.
+    pub fn is_label(&self, name: &str) -> bool {
+        self.labelled && self.enumerate.iter().any(|column| column == name)
     }
 
     /// How many different texts of a column to remember.

@@ -250,21 +250,24 @@ pub fn tick_of(unit: &str, instant: i128) -> Option<i64> {
 pub fn tick_text(unit: &str, tick: i64) -> Option<String> {
     match unit {
         "YEAR" => {
-            return Some(format!(
-                "{:04}",
-                i16::try_from(tick.checked_add(1970)?).ok()?
-            ));
+            let year = i16::try_from(tick.checked_add(1970)?).ok()?;
+            return Some(year_text(year));
         }
         "MONTH" => {
             let year = i16::try_from(tick.div_euclid(12).checked_add(1970)?).ok()?;
-            return Some(format!("{year:04}-{:02}", tick.rem_euclid(12) + 1));
+            return Some(format!(
+                "{}-{:02}",
+                year_text(year),
+                tick.rem_euclid(12) + 1
+            ));
         }
         _ => {}
     }
     let instant = i128::from(tick).checked_mul(tick_length(unit)?)?;
     let day = 86_400 * SECOND;
     let date = date_of(instant.div_euclid(day))?;
-    let date_text = date.strftime("%Y-%m-%d").to_string();
+    let year = year_text(date.year());
+    let date_text = format!("{year}-{:02}-{:02}", date.month(), date.day());
     if matches!(unit, "WEEK" | "DAY") {
         return Some(date_text);
     }
@@ -272,6 +275,12 @@ pub fn tick_text(unit: &str, tick: i64) -> Option<String> {
         "{date_text}T{}",
         clock_text(unit, instant.rem_euclid(day))
     ))
+}
+
+/// A year in four digits, behind a sign if it is before the year 0.
+fn year_text(year: i16) -> String {
+    let sign = if year < 0 { "-" } else { "" };
+    format!("{sign}{:04}", year.unsigned_abs())
 }
 
 /// Attoseconds into a day as `HH:MM[:SS[.fraction]]`, as precise as the unit.

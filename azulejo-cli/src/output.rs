@@ -5,6 +5,7 @@ pub mod colour_map;
 pub mod csv;
 pub mod digits;
 pub mod drawing;
+pub mod moments;
 pub mod npy;
 pub mod out;
 pub mod parquet_file;
@@ -81,8 +82,8 @@ impl<W: Write + Send> BatchWriter<W> {
 
     fn piece(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
-            Self::Csv(writer) => writer.write(batch)?,
-            Self::Ndjson(writer) => writer.write(batch)?,
+            Self::Csv(writer) => writer.write(&moments::readable(batch)?)?,
+            Self::Ndjson(writer) => writer.write(&moments::readable(batch)?)?,
             Self::ArrowStream(writer) => writer.write(batch)?,
             Self::ArrowFile(writer) => writer.write(batch)?,
             Self::Parquet(writer) => writer.write(batch)?,

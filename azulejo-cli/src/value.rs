@@ -181,6 +181,18 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
     iso.unwrap_or_else(|| format!("@{tick}"))
 }
 
+/// The bytes of a cell that is one value, by which it is told from others: of -0.0 those of 0.0,
+/// which is the same.
+pub fn told_apart(datatype: Datatype, bytes: &[u8]) -> &[u8] {
+    const ZERO: &[u8] = &[0; 8];
+    match bytes.split_last() {
+        Some((0x80, rest)) if datatype.is_real() && rest.iter().all(|byte| *byte == 0) => {
+            ZERO.get(..bytes.len()).unwrap_or(bytes)
+        }
+        _ => bytes,
+    }
+}
+
 /// The index that the bytes of an enumerated cell hold; `None` for one that no enumeration has so
 /// many entries for.
 pub fn index(bytes: &[u8]) -> Option<usize> {

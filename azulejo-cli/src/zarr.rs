@@ -11,6 +11,7 @@ mod node;
 mod places;
 mod store;
 
+pub use element::unbase64;
 pub use metadata::ArrayMetadata;
 pub use node::{Group, Node, is_store, open};
 pub use places::Boxes;

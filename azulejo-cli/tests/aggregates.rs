@@ -135,3 +135,49 @@ fn groups_have_the_written_cells_of_a_dense_array() {
         (&3.into(), &2.into())
     );
 }
+
+#[test]
+fn groups_are_as_many_as_memory_has_room_for() {
+    let bench = Bench::new();
+    let rows: String = (0..20_000).map(|i| format!("{i},{i}\n")).collect();
+    bench.write("many.csv", format!("id,v\n{rows}"));
+    bench.line("import many.csv many --dims id");
+    bench.fails("agg many count mean:v --by v --memory 1MiB", 2, "--by v");
+    let all = bench.json("agg many count --by v --memory 64MiB");
+    assert_eq!(all.as_array().unwrap().len(), 20_000);
+}
+
+#[test]
+fn years_before_the_first_are_years() {
+    let bench = Bench::new();
+    bench.write(
+        "old.csv",
+        "t,v\n-0221-01-01,1\n-0221-07-01,2\n0099-01-01,3\n",
+    );
+    bench.line("import old.csv old --dims t --type t=DATETIME_DAY");
+    let years = bench.json("agg old count --by t:year");
+    let years: Vec<_> = years
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|year| {
+            (
+                year["t:year"].as_str().unwrap(),
+                year["count"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(years, [("-0221", 2), ("0099", 1)]);
+    let shown = bench.line("cat old --range t=-0221-07-01").out;
+    assert!(shown.contains("-0221-07-01,2"), "{shown}");
+}
+
+#[test]
+fn both_zeros_are_one_group() {
+    let bench = Bench::new();
+    bench.write("zeros.csv", "id,r\n1,0.0\n2,-0.0\n3,1.5\n");
+    bench.line("import zeros.csv zeros --dims id");
+    let groups = bench.json("agg zeros count --by r");
+    assert_eq!(groups.as_array().unwrap().len(), 2);
+    assert_eq!(bench.json("agg zeros distinct:r")["distinct:r"], 2);
+}

@@ -285,3 +285,22 @@ fn arrays_and_datasets_become_folders_of_zarr() {
     assert_eq!(*attributes, serde_json::json!({ "units": "K" }));
     bench.fails("export a b.zarr --range y=0", 2, "no selection");
 }
+
+/// Sparse cells come once, however many ranges name them.
+#[test]
+fn cells_that_two_ranges_name_are_salvaged_once() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,y,v\n1,0,1\n2,0,2\n3,0,3\n4,0,4\n");
+    bench.line("import a.csv a --dims x,y");
+    let ranges = "--range x=1:3 --range x=2:4 --range y=0";
+    bench.line(&format!("export a whole.csv {ranges}"));
+    bench.line(&format!("export a same.csv {ranges} --skip-damaged"));
+    let read = |name: &str| std::fs::read_to_string(bench.path().join(name)).unwrap();
+    assert_eq!(read("same.csv"), read("whole.csv"));
+    assert_eq!(read("same.csv").lines().count(), 5);
+    bench.fails(
+        "export a other.csv --skip-damaged --order col",
+        2,
+        "by rows",
+    );
+}

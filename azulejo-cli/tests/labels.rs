@@ -152,3 +152,18 @@ fn labels_of_text_come_from_every_file() {
         assert_eq!(later, cells, "{file}");
     }
 }
+
+#[test]
+fn the_nearest_of_ticks_is_told_to_the_last() {
+    let bench = Bench::new();
+    bench.write("t.csv", "x,v\n0,1\n1,2\n2,3\n");
+    let tick = |late: &str| format!("2024-05-01T10:00:00.000000{late}");
+    let labels = ["000", "050", "100"].map(tick).join("\n");
+    bench.write("when.csv", format!("when\n{labels}\n"));
+    bench.line("import t.csv t --dims x --dense --label when=when.csv");
+    for (late, v) in [("000", 1), ("050", 2), ("074", 2), ("075", 2), ("076", 3)] {
+        let near = tick(late);
+        let found = bench.line(&format!("cat t --nearest when={near}")).out;
+        assert_eq!(found, format!("v\n{v}\n"), "{near}");
+    }
+}

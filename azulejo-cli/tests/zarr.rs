@@ -340,3 +340,25 @@ fn moments_say_in_both_versions_what_they_count() {
         assert!(units("month").is_null());
     }
 }
+
+#[test]
+fn an_export_replaces_stores_of_zarr_and_nothing_else() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,v\n0,1\n1,2\n");
+    bench.line("import a.csv a --dims x --dense");
+    bench.line("export a store --format zarr");
+    bench.line("export a store --format zarr --force");
+    std::fs::create_dir(bench.path().join("empty")).unwrap();
+    bench.line("export a empty --format zarr --force");
+    std::fs::create_dir(bench.path().join("mine")).unwrap();
+    bench.write("mine/thesis.txt", "years of work");
+    for place in ["a", "mine", "mine/thesis.txt"] {
+        bench.fails(
+            &format!("export a {place} --format zarr --force"),
+            2,
+            "no Zarr",
+        );
+    }
+    assert_eq!(bench.count("a"), 2);
+    assert!(bench.path().join("mine/thesis.txt").is_file());
+}

@@ -3,7 +3,7 @@
 //! Values are raw little-endian bytes of the dimension's datatype; for string dimensions they are
 //! the strings. Page: *Fragment, MBR*.
 
-use crate::datatype::{Datatype, Native, dispatch};
+use crate::datatype::{Datatype, Native, Physical, dispatch};
 use std::cmp::Ordering;
 
 /// An inclusive range of one dimension.
@@ -37,6 +37,14 @@ impl Range {
         range
     }
 
+    /// What holds every real number, NaN too.
+    pub(crate) fn of_everything(datatype: Datatype) -> Self {
+        match datatype.physical() == Physical::F32 {
+            true => Self::of(f32::NEG_INFINITY, f32::NAN),
+            false => Self::of(f64::NEG_INFINITY, f64::NAN),
+        }
+    }
+
     /// The bounds as numbers of type `T` (the caller knows the datatype).
     pub fn bounds<T: Native>(&self) -> (T, T) {
         (T::read(&self.start), T::read(&self.end))
@@ -66,6 +74,17 @@ impl RangeRef<'_> {
     #[must_use]
     pub fn to_owned(self) -> Range {
         Range::new(self.start, self.end)
+    }
+
+    /// Whether a bound is no number.
+    #[must_use]
+    pub fn has_nan(self, datatype: Datatype) -> bool {
+        let is_nan = |bytes: &[u8]| {
+            dispatch!(datatype.physical(), T => {
+                bytes.len() == T::SIZE && T::read(bytes).as_f64().is_nan()
+            })
+        };
+        datatype.is_real() && (is_nan(self.start) || is_nan(self.end))
     }
 
     /// Whether two ranges of `datatype` share a value.

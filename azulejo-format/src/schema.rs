@@ -177,8 +177,9 @@ impl ArraySchema {
             ));
         }
         let count = r.check_count(count.into(), 17, "attributes")?;
+        let mut implied = Attribute::MAX_IMPLIED_FILL;
         let attributes = (0..count)
-            .map(|_| Attribute::decode(r, version))
+            .map(|_| Attribute::decode(r, version, &mut implied))
             .collect::<Result<_>>()?;
         let dimension_labels = if version.has_dimension_labels() {
             let count = r.u32("number of dimension labels")?;

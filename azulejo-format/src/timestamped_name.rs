@@ -125,6 +125,10 @@ impl TimestampedName {
         if uuid.is_empty() {
             return Err(bad("it has an empty part"));
         }
+        // It is joined to folders: one with more than a name would lead elsewhere.
+        if uuid.contains(['/', '\\']) {
+            return Err(bad("it is a path"));
+        }
         if t_start > t_end {
             return Err(bad("it ends before it starts"));
         }
@@ -262,6 +266,9 @@ mod tests {
             "a",
             "__a",
             "__a_b",
+            "__1_2_/x_22",
+            "__1_2_../../x",
+            "__../x_1",
             "__1_2_3_4_5",
             "__2_1_x_5",
             "__1_2__5",

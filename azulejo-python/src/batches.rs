@@ -36,12 +36,16 @@ pub struct Batches {
 #[pymethods]
 impl Batches {
     #[new]
-    fn new(stream: &Bound<'_, PyCapsule>) -> PyResult<Self> {
-        let wrong = |e: ArrowError| PyValueError::new_err(e.to_string());
-        let reader = ArrowArrayStreamReader::try_new(taken(stream)?).map_err(wrong)?;
-        let schema = reader.schema();
-        let batches = reader.collect::<Result<_, _>>().map_err(wrong)?;
-        Ok(Self { schema, batches })
+    fn new(py: Python<'_>, stream: &Bound<'_, PyCapsule>) -> PyResult<Self> {
+        let stream = taken(stream)?;
+        // Others go on meanwhile: the stream may be a query of theirs, or need Python on another thread.
+        let collected = py.detach(|| {
+            let reader = ArrowArrayStreamReader::try_new(stream)?;
+            let schema = reader.schema();
+            let batches = reader.collect::<Result<_, _>>()?;
+            Ok::<_, ArrowError>(Self { schema, batches })
+        });
+        collected.map_err(|e| PyValueError::new_err(e.to_string()))
     }
 
     /// The batches, as often as they are asked for.

@@ -21,10 +21,18 @@ enum Bound {
 #[derive(IntoPyObject)]
 struct Axis(String, Option<Bound>, Option<Bound>, Option<Bound>);
 
-/// An attribute: name, datatype, values a cell unless they vary, whether they stand for labels, and
-/// as JSON the fill value and the filters.
+/// An attribute: name, datatype, values a cell unless they vary, whether they stand for labels, as
+/// JSON the fill value and the filters, and whether cells may be null.
 #[derive(IntoPyObject)]
-struct Values(String, &'static str, Option<u32>, bool, String, String);
+struct Values(
+    String,
+    &'static str,
+    Option<u32>,
+    bool,
+    String,
+    String,
+    bool,
+);
 
 /// Whether an array is sparse, whether it has a current domain, its dimensions and attributes.
 #[derive(IntoPyObject)]
@@ -85,6 +93,7 @@ fn values(attribute: &Attribute) -> Result<Values, Error> {
         datatype,
         cell_val_num,
         fill_value,
+        nullable,
         ..
     } = attribute;
     Ok(Values(
@@ -97,5 +106,6 @@ fn values(attribute: &Attribute) -> Result<Values, Error> {
         attribute.enumeration.is_some(),
         value_json(*datatype, *cell_val_num, fill_value).to_string(),
         pipeline_json(&attribute.filters)?.to_string(),
+        *nullable,
     ))
 }

@@ -36,6 +36,8 @@ def test_chunks_there_and_back(cells, tmp_path):
 def test_nothing_yet(tmp_path):
     array = azd.write(tmp_path / "a", da.zeros((0, 3), dtype="i4"))
     assert array.shape == (0, 3) and array[...].shape == (0, 3)
+    with pytest.raises(ValueError, match="grows by its like"):
+        azd.write(array, da.ones((2, 5), dtype="i4"), mode="a")
     assert azd.write(array, da.ones((2, 3), dtype="i4", chunks=(1, 3)), mode="a")[...].tolist() == [[1] * 3] * 2
 
 
@@ -219,3 +221,42 @@ def test_adds_behind_the_last_cell_of_a_fixed_domain(tmp_path):
     found = [az.open(tmp_path / name) for name in ("a", "b")]
     assert found[0].non_empty_domain == found[1].non_empty_domain
     assert found[0][...].tolist() == found[1][...].tolist() == [1, 2, 3, 4, 5, 6] + [-1] * 7
+
+
+def test_dimensions_of_time(tmp_path):
+    first = np.datetime64("2024-05-01")
+    for name in ("a", "b"):
+        schema = az.Schema(
+            [az.Dim("day", (first, first + 999), 5, "datetime64[D]")], [az.Attr("v", "int64")],
+            current_domain=[(first, first + 3)],
+        )
+        array = az.create(tmp_path / name, schema)
+        array[...] = np.arange(4)
+    assert azd.read(tmp_path / "a", chunks=(3,)).compute().tolist() == [0, 1, 2, 3]
+    azd.write(tmp_path / "a", da.from_array(np.array([4, 5, 6]), chunks=2), mode="a")
+    assert az.open(tmp_path / "a")[...].tolist() == list(range(7))
+    azd.write(tmp_path / "b", da.from_array(np.array([8, 9]), chunks=2), mode="r+", low=[first + 1])
+    assert az.open(tmp_path / "b")[...].tolist() == [0, 8, 9, 3]
+
+
+def test_what_is_added_fits(cells, tmp_path):
+    """As in append: nothing grows along other dimensions."""
+    array = azd.write(tmp_path / "a", da.from_array(cells, chunks=20), dims=("y", "x"))
+    for wrong in (cells[:, :30], np.hstack([cells, cells]), cells[0]):
+        with pytest.raises(ValueError, match="grows by its like"):
+            azd.write(tmp_path / "a", da.from_array(wrong, chunks=20), mode="a")
+    assert array.reopen().shape == (50, 40) and len(array.reopen().fragments) == len(array.fragments)
+
+
+def test_several_values_a_cell_are_written(tmp_path):
+    dims = [az.Dim("y", (0, 99), 2)]
+    attrs = [az.Attr("v", "int32", values=3), az.Attr("w", "int32")]
+    array = az.create(tmp_path / "a", az.Schema(dims, attrs, current_domain=[(0, 3)]))
+    cells = np.arange(12, dtype="int32").reshape(4, 3)
+    # Chunks within cells are put together.
+    named = {"v": da.from_array(cells, chunks=(2, 2)), "w": da.from_array(cells[:, 0], chunks=3)}
+    azd.write(array, named, mode="r+")
+    azd.write(array, named, mode="a")
+    found = array.reopen()[...]
+    np.testing.assert_array_equal(found["v"], np.concatenate([cells, cells]))
+    np.testing.assert_array_equal(found["w"], np.concatenate([cells, cells])[:, 0])

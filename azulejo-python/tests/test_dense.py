@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -224,3 +226,120 @@ def test_shapes_that_do_not_fit_are_named(tmp_path):
         with pytest.raises(ValueError, match=r"'v': values of the shape \(.*\) do not fill cells of the shape \("):
             write()
     assert array.shape == (4, 3) and (array[...] == np.arange(12).reshape(4, 3)).all()
+
+
+def test_names_and_rows(grid, tmp_path):
+    array, cells = grid
+    assert "v" in array and "y" not in array and 3.0 not in array
+    assert [row.tolist() for row in array] == cells.tolist()
+    empty = az.write(tmp_path / "e", np.empty((0, 3)))
+    assert list(empty) == []
+    schema = az.Schema([az.Dim("x", (-2, 1), 2)], [az.Attr("v", "int64")])
+    around = az.create(tmp_path / "f", schema)
+    around[...] = np.arange(4)
+    assert list(around) == [0, 1, 2, 3]
+
+
+def test_an_array_without_cells_has_no_rows(tmp_path):
+    array = az.write(tmp_path / "e", np.empty((0, 3)))
+    assert array.query().count() == 0 and array.query().to_pandas().shape[0] == 0
+    assert array.agg("count") == 0
+    for key in (([0], [0]), ([[0], [0]], [1, 2]), (0, [0, 1])):
+        with pytest.raises(IndexError, match="no cells yet"):
+            array.vindex[key]
+    for key in (0, [0], (0, slice(0)), ([0], [0])):
+        with pytest.raises(IndexError):
+            array[key]
+    nothing, none = np.empty((0, 3)), np.zeros(0, bool)
+    for key in (none, (none, [1, 2]), (none, slice(None)), ([], 1), np.zeros((0, 3), bool), slice(0, 1)):
+        found = array.oindex[key] if isinstance(key, tuple) else array[key]
+        wanted = nothing[np.ix_(*key)] if isinstance(key, tuple) and isinstance(key[1], list) else nothing[key]
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    assert array.vindex[[], []].shape == array.vindex[none, 1].shape == (0,)
+    assert array.vindex[np.zeros((0, 2), int), [1, 2]].shape == (0, 2)
+    with pytest.raises(IndexError, match="1 flags for 0"):
+        array.vindex[np.zeros(1, bool), [0]]
+    array.append(np.ones((2, 3)))
+    assert array.query().count() == 6 and array.vindex[[1], [0]].tolist() == [1]
+
+
+def test_views_show_what_they_write(tmp_path):
+    array = az.write(tmp_path / "a", np.arange(4), name="v")
+    array[...] = np.arange(4)
+    view, other = array["v"], array["v"]
+    view[1] = 50
+    for shown in (view, other, array):
+        assert shown[...].tolist() == [0, 50, 2, 3]
+    array[2] = 60
+    assert view[...].tolist() == [0, 50, 60, 3]
+    view.append(np.array([4]))
+    assert array.shape == view.shape == (5,)
+    view.attrs["k"] = 1
+    assert array.attrs["k"] == 1
+    array.close()
+    assert view[...].tolist() == [0, 50, 60, 3, 4] and dict(view.attrs) == {"k": 1}
+    with pytest.raises(ValueError, match="closed"):
+        array[...]
+
+
+def test_who_looks_while_another_writes_sees_it_afterwards(tmp_path):
+    array = az.write(tmp_path / "a", np.arange(4))
+    array[0] = 7
+
+    def write(before):
+        before[1] = 8 if before is not array else 9
+        # Another thread's look, between the write and its end.
+        array._stale = False
+
+    assert array._stale
+    array._as_written(write)
+    assert array[...].tolist() == [7, 8, 2, 3]
+
+
+def test_another_thread_lets_go(tmp_path, monkeypatch):
+    """What was open a moment ago is what is returned, never nothing."""
+    array = az.write(tmp_path / "a", np.arange(4))
+    kept = os.getpid
+
+    def letting_go():
+        array._core = None
+        return kept()
+
+    core = array.core
+    monkeypatch.setattr("azulejo_db._array.os.getpid", letting_go)
+    assert array.core is core
+
+
+def test_boxes_of_queries_restrict_together(grid):
+    array, cells = grid
+    for query in (array.query().box(y=(3, 4)).box(x=(0, 5)), array.query("v >= 0").box(x=(0, 5)).box(y=(3, 4))):
+        assert query.to_numpy()["v"].tolist() == cells[3:5, :6].reshape(-1).tolist()
+    assert array.query().box(x=7).to_numpy()["v"].tolist() == cells[:, 7].tolist()
+    with pytest.raises(ValueError, match="have a range already"):
+        array.query().box(y=1).box(y=2)
+    with pytest.raises(ValueError, match="one list of points"):
+        array.query().box(y=1).points([2], [3])
+
+
+def test_cells_of_several_values_in_a_box(tmp_path):
+    dims = [az.Dim("y", (0, 1), 2), az.Dim("x", (0, 2), 3)]
+    array = az.create(tmp_path / "a", az.Schema(dims, [az.Attr("v", "int64", values=3)]))
+    cells = np.arange(18).reshape(2, 3, 3)
+    array[...] = cells
+    for key in (np.s_[:, 0], np.s_[1], np.s_[1, 2], np.s_[0, 1:], np.s_[...]):
+        array[key] = array[key]
+        np.testing.assert_array_equal(array[...], cells)
+    array[:, 0] = [7, 8, 9]
+    assert array[:, 0].tolist() == [[7, 8, 9]] * 2
+    rows = np.fromiter([[1, 2, 3], [4, 5, 6], [7, 8, 9]], object)
+    array[1] = rows
+    assert array[1].tolist() == rows.tolist()
+
+
+def test_cells_of_any_number_of_values_in_a_box(tmp_path):
+    dims = [az.Dim("y", (0, 1), 2), az.Dim("x", (0, 2), 3)]
+    array = az.create(tmp_path / "a", az.Schema(dims, [az.Attr("v", "float64", var=True)]))
+    array[...] = np.arange(6.0).reshape(2, 3)
+    assert [[cell.tolist() for cell in row] for row in array[...]] == [[[0], [1], [2]], [[3], [4], [5]]]
+    array[...] = np.arange(12.0).reshape(2, 3, 2)
+    assert array[1, 0].tolist() == [6, 7]

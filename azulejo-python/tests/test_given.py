@@ -129,6 +129,26 @@ def test_empty_arrays_grow(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("shape", "added", "axis", "grown"),
+    [
+        ((0, 3), (2, 5), 0, None), ((0, 3), (2, 2), 1, None), ((0, 3), (2, 4), 1, (2, 4)), ((3, 0), (3, 2), 1, (3, 2)), ((3, 0), (2, 2), 1, None),
+        ((3, 0), (2, 5), 0, None), ((0, 0), (2, 5), 0, (2, 5)), ((0, 0), (2, 5), 1, (2, 5)), ((0, 3, 0), (2, 4, 5), 0, None),
+    ],
+)
+def test_empty_arrays_grow_by_what_fits(tmp_path, shape, added, axis, grown):
+    """No cell that nobody has written shows up, and nothing that was there is cut off."""
+    array, cells = az.write(tmp_path / "a", np.empty(shape)), np.ones(added)
+    if grown is None:
+        with pytest.raises(ValueError, match="grows by its like"):
+            array.append(cells, axis)
+        assert array.reopen().shape == shape
+        return
+    array.append(cells, axis)
+    assert array.shape == grown
+    np.testing.assert_array_equal(array[...], cells)
+
+
+@pytest.mark.parametrize(
     ("kind", "values"),
     [
         ("int32", [2**40]), ("int64", [2**70]), ("int32", np.array([2**40])), ("int64", np.array([2**63], "u8")), ("uint8", [-1]), ("uint8", [256]),
@@ -165,6 +185,11 @@ def column(kind, nullable, tmp_path, values):
         (str, pa.chunked_array([["x"], ["y"]]), ["x", "y"]), ("bool", pa.array([True, None]), [True, None]),
         (str, pa.array(["x", "y"]).dictionary_encode(), ["x", "y"]), ("int64", pl.Series([1, None]), [1, None]),
         (str, pl.Series(["p", None]), ["p", None]), ("int64", [1, None], [1, None]), ("int8", (1, 2), [1, 2]), ("float32", [1, 2], [1, 2]),
+        ("datetime64[ns]", pl.Series([1, None, 10**18 + 7]).cast(pl.Datetime("ns")), [1, None, 10**18 + 7]),
+        ("timedelta64[ns]", pl.Series([1, None, 10**18 + 7]).cast(pl.Duration("ns")), [1, None, 10**18 + 7]),
+        ("datetime64[ns]", pl.Series([1, None]).cast(pl.Datetime("us", "Europe/Berlin")), [1000, None]),
+        ("datetime64[D]", pl.Series([dt.date(1970, 1, 2), None]), [dt.date(1970, 1, 2), None]),
+        ("timedelta64[ns]", pl.Series([dt.time(0, 0, 1), None]), [10**9, None]), ("timedelta64[s]", pl.Series([dt.time(0, 0, 1)]), [dt.timedelta(seconds=1)]),
         (M8, pd.Series(pd.to_datetime(["2024-01-02T03:04"]).tz_localize("Europe/Berlin")).astype("datetime64[ns, Europe/Berlin]"),
          [np.datetime64("2024-01-02T02:04", "ns").view("i8").item()]),
     ],
@@ -190,6 +215,84 @@ def test_data_frames_are_cast_if_nothing_is_lost(tmp_path):
     for wrong in ([1, 2], None, 5, pa.table({"d": [1]})):
         with pytest.raises((TypeError, ValueError)):
             array.write(wrong)
+
+
+def test_data_frames_with_values_that_are_none(tmp_path):
+    """Where an attribute has no nulls, they are NaN and NaT, whatever the unit."""
+    kinds = {"x": "float64", "y": "float32", "day": "datetime64[D]", "at": "datetime64[ns]", "took": "timedelta64[ms]"}
+    schema = az.Schema([az.Dim("d", (0, 99), 5)], [az.Attr(n, k) for n, k in kinds.items()], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    days = pd.to_datetime(["2024-01-02", None])
+    frame = pd.DataFrame({
+        "d": [1, 2], "x": [0.5, np.nan], "y": [1.5, np.nan], "day": days.astype("datetime64[s]"), "at": days.astype("datetime64[us]"),
+        "took": pd.to_timedelta([3, None], "s").astype("timedelta64[s]"),
+    })
+    array.write(frame)
+    array.write(frame.assign(d=[3, 4], x=np.nan, y=np.nan))
+    found = array.query(order="row").to_numpy()
+    assert [np.isnan(found[n]).tolist() for n in "xy"] == [[False, True, True, True]] * 2
+    for name, one in {"day": days[0], "at": days[0], "took": pd.Timedelta(seconds=3)}.items():
+        assert np.isnat(found[name]).tolist() == [False, True] * 2
+        assert found[name][0] == one.to_numpy()
+    for nulls in (pd.array([0.5, None], "Float64"), [0.5, None]):
+        with pytest.raises(ValueError, match="cell 1 is null"):
+            array.write(frame.assign(x=pd.Series(nulls, dtype=object if isinstance(nulls, list) else None)))
+    # What Arrow is given comes back.
+    other = az.create(tmp_path / "b", schema)
+    other.write(array.query().to_arrow())
+    for name, cells in other.query(order="row").to_numpy().items():
+        np.testing.assert_array_equal(cells, found[name])
+
+
+@pytest.mark.parametrize("make", [
+    lambda rows: pa.array(rows, pa.list_(pa.int32(), 2)), lambda rows: pa.chunked_array([pa.array(rows, pa.list_(pa.int32()))]),
+    lambda rows: pl.Series(rows, dtype=pl.Array(pl.Int32, 2)), lambda rows: pl.Series(rows), lambda rows: pd.Series(rows), list,
+    lambda rows: np.fromiter(rows, object), lambda rows: np.fromiter([r and np.array(r) for r in rows], object),
+])
+@pytest.mark.parametrize("var", [False, True])
+@pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [[1, 2], None, [3, 4]]], ids=["", "null"])
+def test_rows_are_cells_of_several_numbers(tmp_path, make, var, rows):
+    several = {"var": True} if var else {"values": 2}
+    nullable = None in rows
+    attr = az.Attr("v", "int32", nullable=nullable, **several)
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("d", (0, 9), 5)], [attr], sparse=True))
+    array.write({"d": range(len(rows)), "v": make(rows)})
+    assert array.query(order="row").to_arrow()["v"].to_pylist() == rows
+    dense = az.create(tmp_path / "b", az.Schema([az.Dim("d", (0, len(rows) - 1), 1)], [attr]))
+    dense[...] = make(rows)
+    assert dense.query().to_arrow()["v"].to_pylist() == rows
+
+
+def test_rows_of_another_length_are_refused(tmp_path):
+    schema = az.Schema([az.Dim("d", (0, 9), 5)], [az.Attr("v", "int32", values=2, nullable=True)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    for wrong, what in (([[1, 2], [3]], "takes 2 values a cell"), (pa.array([[1, 2], [3, None]]), "is a list with a null")):
+        with pytest.raises(ValueError, match=what):
+            array.write({"d": [0, 1], "v": wrong})
+
+
+def test_fill_values_of_several_numbers():
+    dim = az.Dim("d", (0, 1), 2)
+    for kind, several, fill, wanted in (
+        ("int64", {"values": 2}, [0, 1], [0, 1]), ("int64", {"values": 2}, 7, [7, 7]), ("float32", {"values": 3}, np.array([1, 2, 3]), [1, 2, 3]),
+        ("int8", {"var": True}, [4, 5, 6], [4, 5, 6]), ("int8", {"var": True}, 4, [4]), ("int8", {}, 3, 3),
+        ("datetime64[D]", {"values": 2}, "1970-01-03", [dt.date(1970, 1, 3)] * 2), (str, {}, "none", "none"), ("BLOB", {"values": 2}, b"xy", b"xy"),
+    ):
+        found = az.create(f"mem://fill-{kind}-{several}-{fill}", az.Schema([dim], [az.Attr("v", kind, fill=fill, **several)]))[...]
+        assert (found[0].tolist() if isinstance(found[0], np.ndarray) else found[0]) == wanted
+    with pytest.raises(ValueError, match="has 3 values, a cell 2"):
+        az.Schema([dim], [az.Attr("v", values=2, fill=[1, 2, 3])])
+
+
+def test_types_have_numpys_names_and_tiledbs():
+    names = {"U5": ("STRING_UTF8", "var"), "S5": ("BLOB", "var"), "O": ("STRING_UTF8", "var"), "S1": ("CHAR", 1), "M8[D]": ("DATETIME_DAY", 1),
+             "INT32": ("INT32", 1), "CHAR": ("CHAR", "var"), "BLOB": ("BLOB", "var"), "TIME_NS": ("TIME_NS", 1), "STRING_ASCII": ("STRING_ASCII", "var")}
+    for name, wanted in names.items():
+        made = az.Attr("a", name)._json()
+        assert (made["datatype"], made["cell_val_num"]) == wanted
+    for wrong in ("INT7", "TIME_DAY", "DATETIME_"):
+        with pytest.raises(TypeError):
+            az.Attr("a", wrong)._json()
 
 
 def test_cells_of_several_numbers(tmp_path):
@@ -540,3 +643,45 @@ def test_domains_and_fills_of_times_that_a_type_holds():
     array = az.create("mem://held-bounds", az.Schema([dim], [az.Attr("v", "datetime64[s]", fill=np.datetime64("NaT"))]))
     assert array.domain == ((np.datetime64("2024-01-01"), np.datetime64("2024-02-01")),) and array.chunks == (2,)
     assert np.isnat(array[...]).all()
+
+
+def test_appends_of_several_attributes_are_of_one_length(tmp_path):
+    array = az.write(tmp_path / "a", {"p": np.arange(3), "q": np.arange(3)})
+    with pytest.raises(ValueError, match="all attributes grow by the same cells"):
+        array.append({"p": np.arange(2), "q": np.array([7])})
+    array.append({"p": np.arange(2), "q": np.array([7, 8])})
+    assert array[...]["q"].tolist() == [0, 1, 2, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "wanted"),
+    [
+        ("int8", np.ma.MaskedArray([1, 10**10], [0, 1]), [1, None]), ("float32", np.ma.MaskedArray([1.5, 1e300], [0, 1]), [1.5, None]),
+        ("datetime64[D]", np.ma.MaskedArray(np.array(["2024-01-01", "2024-01-01T12"], "M8[h]"), [0, 1]), [dt.date(2024, 1, 1), None]),
+    ],
+    ids=str,
+)
+def test_what_lies_under_a_mask_may_be_anything(tmp_path, kind, values, wanted):
+    assert column(kind, True, tmp_path, values) == wanted
+    dense = az.create(tmp_path / "b", az.Schema([az.Dim("x", (0, 1), 2)], [az.Attr("v", kind, nullable=True)]))
+    dense[...] = values
+    assert dense[...].tolist() == wanted
+    with pytest.raises(ValueError, match="does not hold"):
+        dense[...] = values.data
+
+
+@pytest.mark.parametrize("nulls", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "made", "first"),
+    [
+        ("datetime64[D]", pa.date32(), dt.date(1970, 1, 2)), ("datetime64[ms]", pa.date64(), dt.datetime(1970, 1, 2)),
+        ("TIME_SEC", pa.time32("s"), dt.timedelta(seconds=86399)), ("TIME_US", pa.time64("us"), dt.timedelta(seconds=1)),
+        ("timedelta64[ms]", pa.duration("ms"), dt.timedelta(seconds=1)), ("float32", pa.float16(), 0.5),
+    ],
+    ids=str,
+)
+def test_arrow_types_with_nulls(tmp_path, kind, made, first, nulls):
+    ticks = {pa.date32(): 1, pa.date64(): 86_400_000, pa.time32("s"): 86399, pa.time64("us"): 10**6, pa.duration("ms"): 1000}
+    one = pa.array([np.float16(0.5)]) if made == pa.float16() else pa.array([ticks[made]], f"int{made.bit_width}").view(made)
+    values = pa.chunked_array([one, pa.array([None] * nulls, made)])
+    assert column(kind, True, tmp_path, values) == [first] + [None] * nulls

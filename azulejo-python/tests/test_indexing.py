@@ -12,7 +12,7 @@ CELLS = np.arange(35).reshape(5, 7)
 KEYS = [
     0, -1, -5, (1, 2), (-1, -1), (1,), ..., (..., 1), (1, ...), (), np.s_[1:3], np.s_[::-1], np.s_[::-2, ::-3],
     np.s_[4:1:-1], np.s_[3:1], np.s_[10:20], np.s_[-100:100], np.s_[1:3, 2], np.s_[2, ::-1], np.s_[0:5:100],
-    np.s_[2**70:], [0, 2], [2, 0], [0, 0], [-1, 0], [], ([0, 1], [0, 1]), ([0, 1], slice(None)),
+    np.s_[2**70:], np.s_[:: 2**70], np.s_[3 :: 2**64, 1], np.s_[:: -(2**70)], [0, 2], [2, 0], [0, 0], [-1, 0], [], ([0, 1], [0, 1]), ([0, 1], slice(None)),
     (slice(None), [6, 1]), ([4, 1], -1), np.array([True, False, True, False, True]), np.zeros(5, bool), CELLS > 10,
     np.int8(1), np.uint64(2), np.array(2), np.array([1, 2], np.uint8), np.s_[np.int64(1) : np.uint8(3)], range(2),
     5, -6, (1, 2, 3), (..., ...), 1.0, 1.5, 1j, 2**70, -(2**70), np.array([1.0, 2.0]), np.zeros(4, bool),
@@ -35,6 +35,50 @@ def test_keys_mean_what_numpy_means(five, key):
     found = five[key]
     np.testing.assert_array_equal(found, wanted)
     assert (np.shape(found), type(found)) == (np.shape(wanted), type(wanted))
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if not (isinstance(key, slice) and (key.step or 1) < 0)], ids=str)
+def test_keys_beside_numpy(five, key):
+    """What is read into memory that is there is what stands in square brackets."""
+    try:
+        wanted = CELLS[key]
+    except (IndexError, ValueError):
+        with pytest.raises((IndexError, ValueError)):
+            five.read(key, out=np.empty((5, 7), CELLS.dtype))
+        return
+    if isinstance(key, tuple) and any(isinstance(part, slice) and (part.step or 1) < 0 for part in key):
+        return
+    out = np.empty(np.shape(wanted), CELLS.dtype)
+    assert five.read(key, out=out) is out
+    np.testing.assert_array_equal(out, wanted)
+    for wrong in (np.empty((*out.shape, 1), out.dtype), np.empty(out.shape, "f4")):
+        with pytest.raises(ValueError, match="are read"):
+            five.read(key, out=wrong)
+
+
+def test_reads_of_nothing_into_memory(tmp_path):
+    array = az.write(tmp_path / "a", np.empty((0, 3)))
+    assert array.read(out=np.empty((0, 3))).shape == (0, 3) and array.read(np.s_[:, 1], out=np.empty(0)).shape == (0,)
+    for key, out in ((..., np.empty((1, 3))), (0, np.empty(3))):
+        with pytest.raises((IndexError, ValueError)):
+            array.read(key, out=out)
+
+
+@pytest.mark.parametrize("make", [pd.Series, pd.Index, lambda items: pd.array(items, "int64")])
+def test_columns_of_pandas_are_lists(five, make):
+    np.testing.assert_array_equal(five[make([2, 0])], CELLS[[2, 0]])
+    np.testing.assert_array_equal(five[make([2, 0]), make([1, 1])], CELLS[[2, 0], [1, 1]])
+    np.testing.assert_array_equal(five.oindex[make([2, 0]), make([1, 1])], CELLS[np.ix_([2, 0], [1, 1])])
+    np.testing.assert_array_equal(five.loc[make([2, 0]), 3], CELLS[[2, 0], 3])
+    np.testing.assert_array_equal(five.vindex[make([2, 0]), 3], CELLS[[2, 0], 3])
+    np.testing.assert_array_equal(five[pd.Series([True, False, True, False, True])], CELLS[::2])
+    np.testing.assert_array_equal(five[pd.DataFrame(CELLS > 10)], CELLS[CELLS > 10])
+
+
+def test_times_of_pandas_are_lists(days):
+    times = pd.DatetimeIndex(["2024-01-06", "2024-01-01"])
+    for found in (days.loc[times], days[times], days[times.to_series()], days.vindex[times], days.loc[times.tz_localize("UTC")]):
+        assert found.tolist() == [5, 0]
 
 
 @pytest.mark.parametrize("key", [None, (None, 1), True, [[0, 1]], ([0, 1], [2], slice(None)), ([0, 1], ..., [2])], ids=str)
@@ -191,4 +235,27 @@ def test_a_list_behind_a_number_and_a_slice(tmp_path, key, ndim):
             a[key]
         return
     np.testing.assert_array_equal(a["p"][key], wanted)
+    np.testing.assert_array_equal(a["p"].read(key, out=np.empty_like(wanted, order="C")), wanted)
     np.testing.assert_array_equal(a[key]["q"], -wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "there"),
+    [
+        ("timedelta64[s]", np.timedelta64(-1, "s"), np.timedelta64(9, "s"), np.timedelta64(2, "s")),
+        ("datetime64[D]", np.datetime64("1969-12-31"), np.datetime64("1970-01-10"), np.datetime64("1970-01-03")),
+    ],
+)
+def test_times_do_not_count_from_the_end(tmp_path, kind, before, after, there):
+    """Where positions begin at 0, whole numbers below do, as in numpy."""
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("t", (0, 5), 3, kind)], [az.Attr("v", "int64")]))
+    array[...] = np.arange(6)
+    for key in (before, after, [there, before], [after]):
+        with pytest.raises(IndexError):
+            array[key]
+    assert array[there] == 2 and array[[there, there + 1]].tolist() == [2, 3]
+    assert array[before:there].tolist() == [0, 1] and array[before:].tolist() == list(range(6))
+    assert array[:before].tolist() == [] and array[there:after].tolist() == [2, 3, 4, 5]
+    assert array[-1] == 5 and array[[-1, 0]].tolist() == [5, 0]
+    for low, high, step in ((-2, None, 1), (None, -9, 1), (-9, 3, 2), (4, -9, -1), (-9, None, -1), (99, 1, -2), (99, None, 1)):
+        assert array[low:high:step].tolist() == list(range(6))[low:high:step]

@@ -146,3 +146,33 @@ def test_tiledb_reads_what_was_chosen(tmp_path, goal, shape):
 
 def _bytes(value):
     return bytes(value) if isinstance(value, (bytes, memoryview, np.ndarray)) else str(value).encode()
+
+
+def test_streams_that_need_python_on_other_threads(tmp_path):
+    """Such as those of files that are read with Python's means: nobody waits for the other."""
+    import subprocess
+    import sys
+
+    code = f"""
+import azulejo_db as az, pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
+from pyarrow.fs import FSSpecHandler, LocalFileSystem, PyFileSystem, FileSystemHandler
+
+class Slow(FileSystemHandler):
+    def __init__(self): self.fs = LocalFileSystem()
+    def __getattr__(self, name): return getattr(self.fs, name)
+    def get_type_name(self): return "slow"
+    def normalize_path(self, path): return path
+    def get_file_info(self, paths): return self.fs.get_file_info(paths)
+    def get_file_info_selector(self, selector): return self.fs.get_file_info(selector)
+    def open_input_file(self, path): return pa.PythonFile(open(path, "rb"))
+    def open_input_stream(self, path): return pa.PythonFile(open(path, "rb"))
+    def create_dir(self, *_): pass
+    delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = move = copy_file = create_dir
+    open_output_stream = open_append_stream = create_dir
+
+pq.write_table(pa.table({{"i": range(50000), "v": [1.5] * 50000}}), {str(tmp_path / "f.parquet")!r}, row_group_size=5000)
+dataset = ds.dataset({str(tmp_path / "f.parquet")!r}, filesystem=PyFileSystem(Slow()))
+array = az.write({str(tmp_path / "a")!r}, dataset.scanner().to_reader(), index=["i"], optimize="size")
+assert array.query().count() == 50000
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

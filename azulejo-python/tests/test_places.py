@@ -1,5 +1,6 @@
 import asyncio
 import copy
+import io
 import os
 import pickle
 import signal
@@ -77,6 +78,30 @@ def test_groups(tmp_path):
         again["first"]
     del again["first"]
     assert list(az.open(tmp_path / "g")) == ["below"]
+
+
+def test_members_are_given_as_what_they_are_and_replaced(tmp_path):
+    group = az.create_group(tmp_path / "g")
+    array = az.write(tmp_path / "g" / "a", np.arange(3))
+    other = az.write(tmp_path / "b", np.arange(5))
+    group.add(tmp_path / "g" / "a", "path")
+    group.add(array, "array")
+    group["of"] = az.create_group(tmp_path / "inner")
+    assert group["path"].shape == group["array"].shape == (3,) and isinstance(group["of"], az.Group)
+    with pytest.raises(az.ExistsError):
+        group.add(other, "array")
+    group["array"] = other
+    assert az.open(tmp_path / "g")["array"].shape == (5,)
+    for wrong in (None, 3, b"a"):
+        with pytest.raises(TypeError):
+            group.add(wrong, "wrong")
+    az.delete(tmp_path / "b")
+    group.clear()
+    assert list(group) == list(az.open(tmp_path / "g")) == []
+    group.clear()
+    assert az.open(tmp_path / "g" / "a").shape == (3,)
+    with pytest.raises(io.UnsupportedOperation):
+        az.open(tmp_path / "g").clear()
 
 
 def test_encryption(tmp_path):

@@ -1,3 +1,4 @@
+import datetime as dt
 import time
 
 import numpy as np
@@ -280,3 +281,61 @@ def test_two_variables_that_would_be_one_member(tmp_path):
     with pytest.raises(ValueError, match="rename one of them"):
         ds.azulejo.to(tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+def test_new_variables_are_as_long_as_the_dataset(weather, tmp_path):
+    weather.azulejo.to(tmp_path / "w")
+    short = xr.Dataset({"new": (("lat", "lon"), np.ones((3, 5)))})
+    with pytest.raises(ValueError, match="'lat' has the size 4, not 3"):
+        short.azulejo.to(tmp_path / "w", mode="a")
+    with pytest.raises(ValueError, match="has 3 of 4: write all of it first"):
+        short.azulejo.to(tmp_path / "w", mode="a", region={"lat": slice(1, 4)})
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "w", engine="azulejo").load(), weather)
+    whole = xr.Dataset({"new": (("lat", "more"), np.ones((4, 2)))})
+    whole.azulejo.to(tmp_path / "w", mode="a", region={"lat": slice(0, 4)})
+    assert xr.open_dataset(tmp_path / "w", engine="azulejo")["new"].shape == (4, 2)
+
+
+def test_attributes_are_looked_at_before_anything_is_written(weather, tmp_path):
+    weather.isel(time=slice(0, 4)).azulejo.to(tmp_path / "w")
+    rest = weather.isel(time=slice(4, 6))
+    with pytest.raises(TypeError, match="attribute 'bad' of the dataset"):
+        rest.assign_attrs(bad={"a": 1}).azulejo.to(tmp_path / "w", append_dim="time")
+    assert xr.open_dataset(tmp_path / "w", engine="azulejo").sizes["time"] == 4
+    more = xr.Dataset({"x": ("lon", np.zeros(5)), "y": ("lon", np.zeros(5), {"bad": {"a": 1}})})
+    with pytest.raises(TypeError, match="attribute 'bad' of variable 'y'"):
+        more.azulejo.to(tmp_path / "w", mode="a")
+    assert not (tmp_path / "w" / "x").exists()
+    rest.azulejo.to(tmp_path / "w", append_dim="time")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "w", engine="azulejo").load(), weather)
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_lists_of_text_are_joined_wherever_they_stand(tmp_path, mode):
+    names = ["a", "b"]
+    made = xr.Dataset({"x": ("i", np.arange(3), {"names": names})}, attrs={"names": names, "numbers": [1, 2]})
+    made.azulejo.to(tmp_path / "d", mode=mode)
+    found = xr.open_dataset(tmp_path / "d", engine="azulejo")
+    assert found["x"].attrs["names"] == found.attrs["names"] == "a;b"
+    assert found.attrs["numbers"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cells", "wanted"),
+    [
+        ("float32", [1.5, 2], [1.5, None]), ("int32", [1, 2], [1, None]), ("uint8", [1, 2], [1, None]),
+        ("datetime64[s]", [1, 2], [dt.datetime(1970, 1, 1, 0, 0, 1), None]), (str, ["a", "b"], ["a", None]),
+        ("bool", [True, False], [True, None]), ("bool", [False, True], [False, None]), ("int16", [[1], [2]], [1, None]), (bytes, [b"a", b"b"], [b"a", None]),
+    ],
+    ids=str,
+)
+def test_nulls_are_missing(tmp_path, dtype, cells, wanted):
+    group = az.create_group(tmp_path / "g")
+    kind = "object" if isinstance(dtype, type) else dtype
+    fill = {"fill": -1} if cells == [[1], [2]] else {}
+    schema = az.Schema([az.Dim("i", (0, 1), 2)], [az.Attr("v", dtype, nullable=True, **fill)])
+    array = az.create(tmp_path / "g" / "v", schema)
+    array[...] = np.ma.MaskedArray(np.array(cells, kind).reshape(-1), mask=[False, True])
+    group.add(tmp_path / "g" / "v", "v")
+    found = xr.open_dataset(tmp_path / "g", engine="azulejo")["v"]
+    assert [v if v == v else None for v in found.values.tolist()] == wanted

@@ -271,3 +271,50 @@ def test_a_deleted_variable_is_done_without(tmp_path):
     shutil.rmtree(place / "b")
     az.Group(place, "w").remove("b")
     xr.testing.assert_identical(found(place), dataset(1)[["a"]])
+
+
+def test_trees_take_three_modes(tmp_path):
+    tree = xr.DataTree.from_dict({"/": dataset(1), "/b2": leaf(2)})
+    tree.azulejo.to(tmp_path / "t")
+    for mode in ("r+", "a-", "x", "W", None):
+        with pytest.raises(ValueError, match="mode is one of"):
+            xr.DataTree.from_dict({"/": dataset(3)}).azulejo.to(tmp_path / "t", mode=mode)
+    xr.testing.assert_identical(xr.open_datatree(tmp_path / "t", engine="azulejo").load(), tree)
+
+
+def test_a_variable_does_not_take_the_place_of_a_group(tmp_path):
+    tree = xr.DataTree.from_dict({"/": dataset(1), "/b2": leaf(2)})
+    tree.azulejo.to(tmp_path / "t")
+    with pytest.raises(FileExistsError, match="'b2' is a group"):
+        dataset(1, names=("b2",)).azulejo.to(tmp_path / "t", mode="a")
+    xr.testing.assert_identical(xr.open_datatree(tmp_path / "t", engine="azulejo").load(), tree)
+
+
+def test_what_another_program_is_about_to_add_stays(tmp_path):
+    place = tmp_path / "d"
+    dataset(1).azulejo.to(place)
+    # An array that is no member yet.
+    other = az.write(place / "c", np.arange(3))
+    dataset(1, names=("c",)).azulejo.to(place, mode="a")
+    assert found(place)["c"].values.tolist() == np.ones((6, 5)).tolist()
+    assert az.open(other.uri)[...].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("group", [None, "g", "g/h"])
+def test_of_two_that_make_a_dataset_one_is_refused(tmp_path, monkeypatch, group):
+    from azulejo_db import xarray as module
+
+    place, begun = tmp_path / "d", []
+
+    def late(*given):
+        # Between the look at what is there and the making.
+        if not begun:
+            begun.append(True)
+            dataset(1).azulejo.to(place, group=group)
+        return kept(*given)
+
+    kept = module._parents
+    monkeypatch.setattr(module, "_parents", late)
+    with pytest.raises(FileExistsError):
+        dataset(2).azulejo.to(place, group=group)
+    xr.testing.assert_identical(xr.open_dataset(place, engine="azulejo", group=group).load(), dataset(1))

@@ -30,32 +30,65 @@ pub struct ArraySchemaProvider {
     arrays: BTreeMap<String, String>,
 }
 
-/// What lies in a group or folder: names, URIs and types.
-type Children = Vec<(String, String, ObjectType)>;
+/// What lies in a group or folder.
+#[derive(Debug, Clone)]
+struct Child {
+    /// What the group calls it: the whole key of a member.
+    key: String,
+    uri: String,
+    kind: ObjectType,
+}
+
+impl Child {
+    /// What it is called in SQL where nothing else is called so.
+    fn last_part(&self) -> &str {
+        let key = self.key.trim_end_matches('/');
+        key.rsplit('/').next().unwrap_or(key)
+    }
+}
+
+/// The children of a kind by the names that tell them apart: the last parts of their keys, or, where
+/// these are the same, their whole keys.
+fn named(children: &[Child], kind: ObjectType) -> BTreeMap<String, &Child> {
+    let all = || children.iter().filter(move |child| child.kind == kind);
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for child in all() {
+        *times.entry(child.last_part()).or_default() += 1;
+    }
+    let name = |child: &Child| match times.get(child.last_part()) {
+        Some(1) => child.last_part().to_owned(),
+        _ => child.key.clone(),
+    };
+    all().map(|child| (name(child), child)).collect()
+}
 
 impl ArrayCatalog {
     /// The catalog of a group or folder: its arrays in the schema `public`, those of the groups and
-    /// folders in it in schemas of their names.
+    /// folders in it in schemas of their names. A member is called by the last part of its key, or,
+    /// where another one's is the same, by the whole key.
     ///
     /// # Errors
-    /// Errors of listing, and of reading groups.
+    /// Errors of listing, and of reading groups; arrays beside a group that is called `public`.
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
-        let children = children(context, uri).map_err(external)?;
-        let schema = |children: &Children| {
-            let array = |(name, uri, kind): &(String, String, ObjectType)| {
-                (*kind == ObjectType::Array).then(|| (name.clone(), uri.clone()))
-            };
+        let own = children(context, uri).map_err(external)?;
+        let schema = |children: &[Child]| {
+            let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
                 context: context.clone(),
                 options,
-                arrays: children.iter().filter_map(array).collect(),
+                arrays: arrays.map(|(name, of)| (name, of.uri.clone())).collect(),
             })
         };
-        let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&children))]);
-        for (name, uri, kind) in &children {
-            if *kind == ObjectType::Group {
-                let inside = self::children(context, uri).map_err(external)?;
-                schemas.insert(name.clone(), schema(&inside));
+        let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
+        for (name, group) in named(&own, ObjectType::Group) {
+            let inside = schema(&children(context, &group.uri).map_err(external)?);
+            if let Some(hidden) = schemas.insert(name, inside)
+                && let Some(array) = hidden.arrays.values().next()
+            {
+                return Err(DataFusionError::Plan(format!(
+                    "{uri}: both {} and {array} would be in the schema {OWN_SCHEMA:?}: give the group another name",
+                    group.uri
+                )));
             }
         }
         Ok(Self { schemas })
@@ -105,7 +138,7 @@ impl SchemaProvider for ArraySchemaProvider {
 }
 
 /// The arrays and groups in a group or folder.
-fn children(context: &Context, uri: &str) -> azulejo::Result<Children> {
+fn children(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
     match context.group(uri).open() {
         Ok(group) => {
             let mut children = Vec::new();
@@ -114,19 +147,22 @@ fn children(context: &Context, uri: &str) -> azulejo::Result<Children> {
                     Some(kind) => Some(kind),
                     None => context.object(&member.location).object_type()?,
                 };
-                let last = member.key().rsplit('/').next().unwrap_or_default();
-                if let Some(kind) = kind {
-                    children.push((last.to_owned(), member.location.clone(), kind));
-                }
+                children.extend(kind.map(|kind| Child {
+                    key: member.key().to_owned(),
+                    uri: member.location.clone(),
+                    kind,
+                }));
             }
             Ok(children)
         }
         Err(azulejo::Error::NotFound { .. }) => {
-            let mut children = Vec::new();
-            for entry in context.object(uri).list()? {
-                children.push((entry.name, entry.uri, entry.object_type));
-            }
-            Ok(children)
+            let entries = context.object(uri).list()?.into_iter();
+            let children = entries.map(|entry| Child {
+                key: entry.name,
+                uri: entry.uri,
+                kind: entry.object_type,
+            });
+            Ok(children.collect())
         }
         Err(error) => Err(error),
     }

@@ -1,7 +1,6 @@
 //! The plan of a change that brings no rows but their number.
 
 use crate::error::Result;
-use crate::table::blocking;
 use datafusion::arrow::array::{RecordBatch, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -10,22 +9,23 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExp
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
+
+/// A change under way: the number of rows concerned.
+pub type Change = BoxFuture<'static, Result<u64>>;
 
 /// Changes something when it runs, and gives the number of rows concerned.
 pub struct ChangeExec {
     what: String,
-    change: Arc<dyn Fn() -> azulejo::Result<u64> + Send + Sync>,
+    change: Arc<dyn Fn() -> Change + Send + Sync>,
     properties: Arc<PlanProperties>,
 }
 
 impl ChangeExec {
     /// A change, and what it is called.
-    pub fn new(
-        what: String,
-        change: impl Fn() -> azulejo::Result<u64> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(what: String, change: impl Fn() -> Change + Send + Sync + 'static) -> Self {
         let count = Field::new("count", DataType::UInt64, false);
         let schema: SchemaRef = Arc::new(Schema::new(vec![count]));
         let properties = PlanProperties::new(
@@ -88,7 +88,7 @@ impl ExecutionPlan for ChangeExec {
     ) -> Result<SendableRecordBatchStream> {
         let (change, schema) = (Arc::clone(&self.change), self.schema());
         let batch = async move {
-            let rows = blocking(move || change()).await?;
+            let rows = change().await?;
             let count = Arc::new(UInt64Array::from(vec![rows]));
             Ok(RecordBatch::try_new(schema, vec![count])?)
         };

@@ -69,12 +69,12 @@ fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> 
     let LogicalPlan::Projection(projection) = statement.input.as_ref() else {
         return Err(DataFusionError::Internal("an update without rows".into()));
     };
-    let aliases = names_of(projection, name)?;
+    let called = called(projection, name);
     for dimension in &schema.domain.dimensions {
         let expr = projection.expr.get(shown.index_of(&dimension.name)?);
         let stays = match expr.cloned().map(Expr::unalias) {
             Some(Expr::Column(column)) => {
-                let target = column.relation.as_ref().is_none_or(|r| aliases.contains(r));
+                let target = column.relation.as_ref().is_none_or(|r| r == called);
                 target && column.name == dimension.name
             }
             _ => false,
@@ -94,19 +94,19 @@ fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> 
     ))
 }
 
-/// What the target of an update is called in it.
-fn names_of(projection: &Projection, target: &TableReference) -> Result<Vec<TableReference>> {
-    let mut names = vec![target.clone()];
-    projection.input.apply(|plan| {
-        if let LogicalPlan::SubqueryAlias(alias) = plan
-            && let LogicalPlan::TableScan(scan) = alias.input.as_ref()
-            && scan.table_name.resolved_eq(target)
-        {
-            names.push(alias.alias.clone());
+/// What the target of an update is called in it. It is the first of the relations that an update
+/// looks at; others may be the same table under other names.
+fn called<'a>(projection: &'a Projection, target: &'a TableReference) -> &'a TableReference {
+    let mut plan = projection.input.as_ref();
+    loop {
+        if let LogicalPlan::SubqueryAlias(alias) = plan {
+            return &alias.alias;
         }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(names)
+        match plan.inputs().first() {
+            Some(input) => plan = input,
+            None => return target,
+        }
+    }
 }
 
 /// A delete: its condition goes with its target, and so do the coordinates of the rows that go,

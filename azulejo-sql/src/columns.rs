@@ -186,6 +186,20 @@ impl TableColumns {
         })
     }
 
+    /// Whether the values of all columns lie in the array as those of others do. Enumerations may
+    /// have got more labels since: conditions name these, and whoever reads looks them up.
+    pub fn stored_as(&self, others: &Self) -> bool {
+        let alike = |(own, other): (&TableColumn, &TableColumn)| {
+            let (a, b) = (&own.column_type, &other.column_type);
+            own.place == other.place
+                && own.stored == other.stored
+                && a.datatype == b.datatype
+                && a.cell_val_num == b.cell_val_num
+                && a.enumeration.is_some() == b.enumeration.is_some()
+        };
+        self.schema == others.schema && self.columns.iter().zip(&others.columns).all(alike)
+    }
+
     /// The Arrow schema.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

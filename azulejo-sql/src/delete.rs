@@ -3,6 +3,7 @@
 use crate::columns::{Place, Stored, TableColumns};
 use crate::error::{Result, external};
 use crate::filters;
+use crate::giving_up::until_given_up;
 use crate::predicate::Predicate;
 use azulejo::condition::{Comparison, Condition, Meaning};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
@@ -93,17 +94,31 @@ pub fn plan_delete(
 
 impl Delete {
     /// Deletes, and tells how many rows that were.
-    pub fn run(self) -> azulejo::Result<u64> {
-        let mut options = ReadOptions::new().meaning(Meaning::Sql);
-        options.condition = self.seen;
-        let rows = match self.array.aggregate(options, &[Aggregate::Count])?.first() {
-            Some(AggregateValue::Unsigned(rows)) => *rows,
-            _ => return Err(azulejo::Error::Internal("a count that is no number".into())),
-        };
-        if rows > 0 {
-            self.place.delete_cells(&self.condition, None)?;
-        }
-        Ok(rows)
+    pub async fn run(self) -> Result<u64> {
+        let array = self.array.cancellable();
+        let place = array.context().array(self.place.uri());
+        let counted = array.context().clone();
+        let delete = until_given_up(counted, move |wanted| {
+            let mut options = ReadOptions::new().meaning(Meaning::Sql);
+            options.condition = self.seen;
+            let found = array.aggregate(options, &[Aggregate::Count]);
+            let rows = match found.map_err(external)?.first() {
+                Some(AggregateValue::Unsigned(rows)) => *rows,
+                _ => {
+                    return Err(DataFusionError::Internal(
+                        "a count that is no number".into(),
+                    ));
+                }
+            };
+            if rows > 0 {
+                wanted.check().map_err(external)?;
+                place
+                    .delete_cells(&self.condition, None)
+                    .map_err(external)?;
+            }
+            Ok(rows)
+        });
+        delete.await
     }
 }
 

@@ -3,8 +3,9 @@
 
 use crate::columns::{Stored, TableColumns};
 use crate::error::{Result, external};
+use crate::giving_up::until_given_up;
 use crate::predicate::Predicate;
-use crate::table::{ArrayTable, blocking};
+use crate::table::ArrayTable;
 use async_trait::async_trait;
 use azulejo::ArrayHandle;
 use azulejo::condition::{Comparison, Condition};
@@ -150,8 +151,12 @@ impl DataSink for DeleteSink {
         }
         let number = rows.len() as u64;
         if let Some(condition) = self.condition(rows)? {
-            let place = self.place.clone();
-            blocking(move || place.delete_cells(&condition, None)).await?;
+            let own = self.place.context().cancellable();
+            let place = own.array(self.place.uri());
+            let delete = until_given_up(own, move |_| {
+                place.delete_cells(&condition, None).map_err(external)
+            });
+            delete.await?;
         } else if number > 0 {
             return Err(external(azulejo::Error::Internal(
                 "rows without a condition".into(),

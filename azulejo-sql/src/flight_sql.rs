@@ -17,6 +17,7 @@ mod ingest;
 mod metadata;
 mod running;
 mod service;
+mod session;
 mod statement;
 
 use crate::error::Result;

@@ -2,9 +2,13 @@
 //! part of a regular grid a number falls into.
 
 use crate::error::Result;
-use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, Decimal128Array, Float64Array, Int64Array, UInt64Array,
+};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float64Type,
+};
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{
@@ -96,33 +100,26 @@ impl ScalarUDFImpl for TileFunction {
                 values.as_primitive::<Float64Type>().unary(tile)
             }
             // Starts and extents beyond 2^53 are not whole in a double.
-            data_type => {
+            _ => {
                 let (start, extent) = self.tiles::<i128>(&args.args)?;
                 let tile = |value: i128| i64::try_from((value - start).div_euclid(extent)).ok();
-                match data_type {
-                    DataType::UInt64 => {
-                        let values = values.as_primitive::<UInt64Type>().iter();
-                        values.map(|value| tile(value?.into())).collect()
-                    }
-                    _ => {
-                        let values = ticks(&values)?;
-                        let values = values.as_primitive::<Int64Type>().iter();
-                        values.map(|value| tile(value?.into())).collect()
-                    }
-                }
+                let values = whole(&values)?;
+                values.iter().map(|value| tile(value?)).collect()
             }
         };
         Ok(ColumnarValue::Array(Arc::new(tiles)))
     }
 }
 
-/// Whole numbers, or ticks of time, as 64-bit integers.
-fn ticks(values: &ArrayRef) -> Result<ArrayRef> {
+/// Whole numbers, or ticks of time, in 128 bits, which hold those of all types.
+fn whole(values: &ArrayRef) -> Result<Decimal128Array> {
     let values = match values.data_type() {
         DataType::Date32 => cast(values, &DataType::Int32)?,
-        _ => Arc::clone(values),
+        kind if kind.is_integer() => Arc::clone(values),
+        _ => cast(values, &DataType::Int64)?,
     };
-    Ok(cast(&values, &DataType::Int64)?)
+    let values = cast(&values, &DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0))?;
+    Ok(values.as_primitive::<Decimal128Type>().clone())
 }
 
 /// `bucket(number, width)`: the greatest multiple of the width that is not above the number.
@@ -150,6 +147,8 @@ impl ScalarUDFImpl for Bucket {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
+            // A bucket begins between 0 and the number, if that is not below 0.
+            [DataType::UInt64, b] if b.is_integer() => Ok(DataType::UInt64),
             [a, b] if a.is_integer() && b.is_integer() => Ok(DataType::Int64),
             [a, b] if a.is_numeric() && b.is_numeric() => Ok(DataType::Float64),
             _ => Err(DataFusionError::Plan(
@@ -163,17 +162,29 @@ impl ScalarUDFImpl for Bucket {
             return Err(DataFusionError::Internal("bucket has two arguments".into()));
         };
         let (rows, data_type) = (args.number_rows, args.return_field.data_type());
-        let values = cast(&values.to_array(rows)?, data_type)?;
-        let widths = cast(&widths.to_array(rows)?, data_type)?;
-        let array: ArrayRef = if *data_type == DataType::Int64 {
-            let pairs = values.as_primitive::<Int64Type>().iter();
-            let pairs = pairs.zip(widths.as_primitive::<Int64Type>());
-            let bucket = |(value, width): (Option<i64>, Option<i64>)| {
+        let (values, widths) = (values.to_array(rows)?, widths.to_array(rows)?);
+        let array: ArrayRef = if data_type.is_integer() {
+            let (values, widths) = (whole(&values)?, whole(&widths)?);
+            let pairs = values.iter().zip(&widths);
+            let buckets = pairs.map(|(value, width)| {
                 let (value, width) = (value?, width.filter(|width| *width > 0)?);
-                value.div_euclid(width).checked_mul(width)
-            };
-            Arc::new(pairs.map(bucket).collect::<Int64Array>())
+                Some(value.div_euclid(width) * width)
+            });
+            match data_type {
+                DataType::UInt64 => Arc::new(
+                    buckets
+                        .map(|bucket| u64::try_from(bucket?).ok())
+                        .collect::<UInt64Array>(),
+                ),
+                _ => Arc::new(
+                    buckets
+                        .map(|bucket| i64::try_from(bucket?).ok())
+                        .collect::<Int64Array>(),
+                ),
+            }
         } else {
+            let values = cast(&values, &DataType::Float64)?;
+            let widths = cast(&widths, &DataType::Float64)?;
             let pairs = values.as_primitive::<Float64Type>().iter();
             let pairs = pairs.zip(widths.as_primitive::<Float64Type>());
             let bucket = |(value, width): (Option<f64>, Option<f64>)| {

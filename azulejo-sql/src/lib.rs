@@ -50,7 +50,7 @@
 //! | `distributed` | queries over many machines |
 //! | `flight_sql` | tables for other programs, over Arrow Flight SQL |
 //! | `foreign` | tables for the DataFusion of another library |
-//! | `yield_rule` | joins that can be cancelled |
+//! | `yield_rule`, `giving_up` | joins that can be cancelled; work that ends when nobody waits for it |
 //! | `aggregate` | counts, sums, least and greatest values that the engine computes from metadata |
 #![cfg(feature = "datafusion")]
 
@@ -73,6 +73,7 @@ pub mod flight_sql;
 #[cfg(feature = "ffi")]
 pub mod foreign;
 mod functions;
+mod giving_up;
 mod listing;
 mod metadata_tables;
 mod new_array;
@@ -105,6 +106,11 @@ use azulejo::ArrayHandle;
 use std::sync::Arc;
 
 /// The table of an array as it is when each query begins.
+///
+/// A session that is not one of [`session`]'s should set
+/// `datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown` to false. Scans take filters while
+/// they run, and those of DataFusion 55 for `min` and `max` leave out rows that `max(a), min(b + 1)`
+/// and its like need.
 ///
 /// # Errors
 /// Those of opening the array.

@@ -3,6 +3,7 @@
 use crate::error::{Result, external};
 use crate::table::TableOptions;
 use crate::table_key::{self, TableKey};
+use crate::time_travel::{moment, truth};
 use azulejo::Context;
 use azulejo::array::NewArray;
 use azulejo::arrow::ArrowFields;
@@ -37,13 +38,8 @@ impl Options {
     }
 
     fn flag(&mut self, key: &str) -> Result<bool> {
-        match self.0.remove(key).as_deref() {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(other) => Err(DataFusionError::Plan(format!(
-                "{key} must be true or false, not {other:?}"
-            ))),
-        }
+        let said = self.0.remove(key);
+        said.map_or(Ok(false), |said| truth(key, &ScalarValue::from(said)))
     }
 
     /// How the array is shown.
@@ -55,7 +51,7 @@ impl Options {
                 Ok(milliseconds) => ScalarValue::from(milliseconds),
                 Err(_) => ScalarValue::from(at.as_str()),
             };
-            table = table.at(crate::time_travel::moment(&time)?);
+            table = table.at(moment(&time)?);
         }
         if self.flag("unwritten")? {
             table = table.unwritten();
@@ -169,7 +165,12 @@ impl Options {
             ..Dimension::of_type(name, datatype)
         };
         if datatype.is_string() {
-            return Ok(dimension);
+            return match (domain, tile) {
+                (None, None) => Ok(dimension),
+                _ => Err(DataFusionError::Plan(format!(
+                    "{name}: a dimension of text has neither domain.{name} nor tile.{name}"
+                ))),
+            };
         }
         let wrong = |what: &str, text: &str| {
             DataFusionError::Plan(format!("{what}.{name}: {text:?} does not fit {datatype}"))

@@ -49,6 +49,8 @@ pub struct PartRead {
     pub dynamic: Vec<Arc<dyn PhysicalExpr>>,
     /// Whether the last cells teach most of these filters.
     pub backwards: bool,
+    /// Whether cells are rows that nobody wrote.
+    pub unwritten: bool,
     /// How many partitions share the memory.
     pub partitions: usize,
 }
@@ -65,7 +67,7 @@ pub fn open(
     let consumer = MemoryConsumer::new(format!("array scan {partition}"));
     let counter = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
     let running = Running {
-        memory: memory_of(&read, &pool.memory_limit()),
+        memory: memory_of(&read.array, read.partitions, &pool.memory_limit()),
         reservation: consumer.register(pool),
         left: read.options.as_ref().and_then(|options| options.limit),
         rows_a_batch: context.session_config().batch_size(),
@@ -88,14 +90,15 @@ pub fn open(
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// Bytes that a partition's read may hold: its share of the context's, and of the pool's.
-fn memory_of(read: &PartRead, pool: &MemoryLimit) -> u64 {
-    let context = read.array.context().config().memory_budget;
+/// Bytes that the read of one of some partitions may hold: its share of the context's, and of the
+/// pool's.
+pub fn memory_of(array: &Array, partitions: usize, pool: &MemoryLimit) -> u64 {
+    let context = array.context().config().memory_budget;
     let most = match pool {
         MemoryLimit::Finite(bytes) => context.min(*bytes as u64),
         _ => context,
     };
-    (most / read.partitions as u64).max(1 << 20)
+    (most / partitions.max(1) as u64).max(1 << 20)
 }
 
 struct Running {
@@ -279,6 +282,10 @@ impl Running {
             } => {
                 let known = options.condition.clone();
                 let mut options = options.subarray(subarray);
+                // These meet no condition: ranges leave out enough.
+                if self.read.unwritten {
+                    return Ok(Some(options));
+                }
                 options.condition = match (known, condition) {
                     (Some(known), Some(more)) => Some(known.and(more)),
                     (known, more) => known.or(more),

@@ -92,11 +92,12 @@ impl ArrayScan {
         })
     }
 
-    /// At least so many rows are wanted, or all. Few rows are the first partition's to bring, if it
-    /// need not search for them.
+    /// No more rows are wanted than these, nor than were before. Few rows are the first partition's to
+    /// bring, if it need not search for them.
     #[must_use]
     pub fn limited(mut self, limit: Option<usize>) -> Self {
-        self.limit = limit;
+        // The limit that is there may stand for one that plans have no longer.
+        self.limit = self.limit.into_iter().chain(limit).min();
         if self.takes_few()
             && !self.is_part
             && self.parts.len() > 1
@@ -215,12 +216,16 @@ impl ArrayScan {
         self
     }
 
+    /// The same scan, whose reads can be cancelled without those of others.
+    #[must_use]
+    pub fn cancellable(mut self) -> Self {
+        self.array = self.array.cancellable();
+        self
+    }
+
     /// The condition that cells must meet.
     pub fn condition(&self) -> Option<&Condition> {
-        match &self.selection {
-            Selection::Nothing => None,
-            Selection::Cells { condition, .. } => condition.as_ref(),
-        }
+        self.selection.condition()
     }
 
     /// What the engine is asked for, for one part.
@@ -229,7 +234,7 @@ impl ArrayScan {
             .subarray(part)
             .meaning(Meaning::Sql)
             .layout(self.layout());
-        if !self.unwritten || self.condition().is_some() {
+        if !self.unwritten {
             options = options.matching_only();
         }
         if let Some(condition) = self.condition() {
@@ -276,6 +281,7 @@ impl DataSource for ArrayScan {
             }),
             dynamic: self.dynamic.clone(),
             backwards: self.backwards,
+            unwritten: self.unwritten,
             partitions: self.partitions,
         };
         Ok(part_stream::open(read, partition, &context, &self.metrics))
@@ -313,7 +319,9 @@ impl DataSource for ArrayScan {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
-        Some(Arc::new(self.clone().limited(limit)))
+        // A limit below filters would count rows that these have left out already.
+        let counts_all = limit.is_none() || self.dynamic.is_empty();
+        counts_all.then(|| Arc::new(self.clone().limited(limit)) as Arc<dyn DataSource>)
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -361,7 +369,8 @@ impl DataSource for ArrayScan {
         };
         let dynamic: Vec<_> = filters.into_iter().filter(changing).collect();
         let result = FilterPushdownPropagation::with_parent_pushdown_result(answers);
-        if dynamic.is_empty() {
+        // They come from above the limit: it counts the rows that they leave out.
+        if dynamic.is_empty() || self.limit.is_some() {
             return Ok(result);
         }
         let mut scan = self.clone();

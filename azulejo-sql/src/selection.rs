@@ -7,6 +7,7 @@ use azulejo::format::schema::Dimension;
 use azulejo::format::{ArraySchema, Physical, Range};
 use azulejo::space::DimSelection;
 use azulejo::{Array, Subarray};
+use std::collections::HashSet;
 
 /// Which cells a scan reads.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +27,7 @@ impl Selection {
     /// The cells for which all predicates hold.
     pub fn of(predicates: &[Predicate], columns: &TableColumns, schema: &ArraySchema) -> Self {
         let dimensions = &schema.domain.dimensions;
-        let mut ranges: Vec<Option<Intervals>> = vec![None; dimensions.len()];
+        let mut ranges: Vec<Vec<Intervals>> = vec![Vec::new(); dimensions.len()];
         let mut conditions = Vec::new();
         // What several conjuncts say of one dimension is looked at as one.
         for predicate in predicates {
@@ -46,10 +47,7 @@ impl Selection {
                     if !found.exact {
                         conditions.extend(part.to_condition(columns));
                     }
-                    *known = Some(match known.take() {
-                        Some(known) => known.and(&found),
-                        None => found,
-                    });
+                    known.push(found);
                     continue;
                 }
                 conditions.extend(part.to_condition(columns));
@@ -57,7 +55,7 @@ impl Selection {
         }
         let mut selections = Vec::with_capacity(ranges.len());
         for ((d, dimension), found) in dimensions.iter().enumerate().zip(ranges) {
-            let Some(found) = found else {
+            let Some(found) = Intervals::of_all(&found) else {
                 selections.push(DimSelection::All);
                 continue;
             };
@@ -73,11 +71,19 @@ impl Selection {
             condition,
         }
     }
+
+    /// What the cells must meet.
+    pub fn condition(&self) -> Option<&Condition> {
+        match self {
+            Self::Nothing => None,
+            Self::Cells { condition, .. } => condition.as_ref(),
+        }
+    }
 }
 
-/// Places along a dimension that were written, at most; more are seen as one from the first to the
-/// last.
-const WRITTEN_SPANS: usize = 64;
+/// Places along a dimension that were written, at most; of more, those next to each other are seen
+/// as one. Whatever lies between two of them is looked at in vain.
+const WRITTEN_SPANS: usize = 4096;
 
 impl Selection {
     /// The same cells of a dense array, without what nobody wrote: its domain may be as large as it
@@ -185,11 +191,9 @@ impl Intervals {
             Predicate::Constant(false) => Self::new(Vec::new(), true),
             Predicate::IsNull { .. } => return None,
             Predicate::And(parts) => {
-                let mut both = Self::new(vec![all], true);
-                for part in parts {
-                    both = both.and(&of(part)?);
-                }
-                both
+                let all = Self::new(vec![all], true);
+                let each = [Some(all)].into_iter().chain(parts.iter().map(of));
+                Self::of_all(&each.collect::<Option<Vec<_>>>()?)?
             }
             Predicate::Or(parts) => {
                 let parts = parts.iter().map(of).collect::<Option<Vec<_>>>()?;
@@ -253,14 +257,44 @@ impl Intervals {
         Some(Self::new(ranges.map(span).collect::<Option<_>>()?, true))
     }
 
-    /// These coordinates, and those between them if they are more than some spans.
+    /// These coordinates in so many spans at most, with what lies between some of them: where that
+    /// is least.
     fn of_at_most(self, most: usize) -> Self {
-        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else {
+        let joins = self.spans.len().saturating_sub(most.max(1));
+        if joins == 0 {
             return self;
-        };
-        match self.spans.len() > most {
-            true => Self::new(vec![(first.0.clone(), last.1.clone())], false),
-            false => self,
+        }
+        let ends = self.spans.iter().zip(self.spans.iter().skip(1));
+        let mut gaps: Vec<(i128, usize)> = ends
+            .map(|(before, after)| gap(&before.1, &after.0))
+            .zip(1..)
+            .collect();
+        gaps.select_nth_unstable(joins - 1);
+        gaps.truncate(joins);
+        let joined: HashSet<usize> = gaps.into_iter().map(|(_, index)| index).collect();
+        let mut spans: Vec<(Bound, Bound)> = Vec::with_capacity(most);
+        for (index, span) in self.spans.into_iter().enumerate() {
+            match spans.last_mut() {
+                Some(last) if joined.contains(&index) => last.1 = span.1,
+                _ => spans.push(span),
+            }
+        }
+        Self {
+            spans,
+            exact: false,
+        }
+    }
+
+    /// The coordinates that all of some hold; `None` of none. One after another, each would be held
+    /// against whatever those before it have left, which takes as long as their number squared.
+    fn of_all(each: &[Self]) -> Option<Self> {
+        match each {
+            [] => None,
+            [one] => Some(one.clone()),
+            each => {
+                let (some, others) = each.split_at(each.len() / 2);
+                Some(Self::of_all(some)?.and(&Self::of_all(others)?))
+            }
         }
     }
 
@@ -382,6 +416,14 @@ fn bytes(dimension: &Dimension, bound: &Bound) -> Vec<u8> {
     }
 }
 
+/// How far apart two coordinates are; strings are all alike.
+fn gap(before: &Bound, after: &Bound) -> i128 {
+    match (before, after) {
+        (Bound::Number(before), Bound::Number(after)) => after.saturating_sub(*before),
+        _ => i128::MAX,
+    }
+}
+
 /// The coordinate behind another.
 fn next(bound: &Bound) -> Option<Bound> {
     match bound {
@@ -463,4 +505,76 @@ pub fn show(subarray: &Subarray, schema: &ArraySchema) -> String {
         shown.push(format!("{} in {}", dimension.name, list.join(" or ")));
     }
     shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use azulejo::format::Datatype;
+
+    fn numbers(spans: &[(i128, i128)]) -> Intervals {
+        let bounds = |(start, end): &(i128, i128)| (Bound::Number(*start), Bound::Number(*end));
+        Intervals::new(spans.iter().map(bounds).collect(), true)
+    }
+
+    #[test]
+    fn spans_are_joined_where_least_lies_between_them() {
+        let spans = [(0, 1), (10, 12), (14, 20), (100, 100), (103, 104)];
+        for (most, expected) in [
+            (5, spans.to_vec()),
+            (4, vec![(0, 1), (10, 20), (100, 100), (103, 104)]),
+            (3, vec![(0, 1), (10, 20), (100, 104)]),
+            (2, vec![(0, 20), (100, 104)]),
+            (1, vec![(0, 104)]),
+        ] {
+            let joined = numbers(&spans).of_at_most(most);
+            assert_eq!(joined.spans, numbers(&expected).spans, "{most}");
+            assert_eq!(joined.exact, most == spans.len());
+        }
+        assert_eq!(numbers(&[]).of_at_most(1), numbers(&[]));
+    }
+
+    /// What `NOT IN` leaves of a dimension.
+    fn left(dimension: &Dimension, domain: Option<&Range>, values: Vec<Vec<u8>>) -> Intervals {
+        let not_in = Predicate::In {
+            column: 0,
+            values,
+            negated: true,
+        };
+        Intervals::of(&not_in, dimension, domain).expect("intervals")
+    }
+
+    #[test]
+    fn points_that_are_left_out_leave_what_lies_between_them() {
+        let dimension = Dimension::of_type("x", Datatype::Int64);
+        let domain = Range::of(0i64, 99);
+        let values = |points: &[i64]| points.iter().map(|p| p.to_le_bytes().to_vec()).collect();
+        for points in [
+            [].as_slice(),
+            &[5],
+            &[0],
+            &[99, 0],
+            &[7, 3, 7, 4, 200, -1],
+            &[98, 1, 50, 49, 51, 2, 97],
+        ] {
+            let found = left(&dimension, Some(&domain), values(points));
+            let one_by_one = points.iter().fold(numbers(&[(0, 99)]), |left, point| {
+                let point = i128::from(*point);
+                left.and(&numbers(&[(i128::MIN, point - 1), (point + 1, i128::MAX)]))
+            });
+            assert_eq!(found, one_by_one, "{points:?}");
+        }
+        // However many they are.
+        let domain = Range::of(0i64, 1 << 20);
+        let points: Vec<i64> = (1..=50_000).rev().map(|point| point * 2).collect();
+        let found = left(&dimension, Some(&domain), values(&points));
+        assert_eq!((found.spans.len(), found.exact), (50_001, true));
+
+        let dimension = Dimension::of_type("k", Datatype::StringAscii);
+        let text = |text: &str| Bound::Text(text.as_bytes().to_vec());
+        let found = left(&dimension, None, vec![b"q".to_vec(), b"b".to_vec()]);
+        // Nothing lies directly before a string: one that is left out is not left out of the ranges.
+        assert_eq!(found.spans, [(text(""), Bound::Endless)]);
+        assert!(!found.exact);
+    }
 }

@@ -71,8 +71,12 @@ pub fn builder(
     config: SessionConfig,
     environment: Arc<RuntimeEnv>,
 ) -> SessionStateBuilder {
+    // A filter that `min` and `max` learn leaves out rows that others beside them want, or their own
+    // `FILTER`, or partitions that have had nulls alone (apache/datafusion#24816).
+    let min_max_filters = "datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown";
     let config = config
         .set_bool("datafusion.sql_parser.enable_ident_normalization", false)
+        .set_bool(min_max_filters, false)
         .with_extension(Arc::new(context.clone()));
     SessionStateBuilder::new()
         .with_config(config)

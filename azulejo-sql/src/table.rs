@@ -1,6 +1,6 @@
 //! An array as a table.
 
-use crate::change::ChangeExec;
+use crate::change::{Change, ChangeExec};
 use crate::columns::TableColumns;
 use crate::delete::{self, Planned};
 use crate::delete_rows::DeleteSink;
@@ -210,14 +210,15 @@ impl ArrayTable {
         let array = blocking(move || place.open()).await?;
         if array.schema_name() != self.array.schema_name() {
             let now = TableColumns::of(&array)?;
-            if now.schema() != self.columns.schema() {
+            if !now.stored_as(&self.columns) {
                 return Err(DataFusionError::Plan(format!(
                     "{}: its schema has changed since the table was made",
                     self.place.uri()
                 )));
             }
         }
-        Ok(array)
+        // A scan reads it in parts, and aggregates in two steps.
+        Ok(array.staying())
     }
 }
 
@@ -268,7 +269,7 @@ impl TableProvider for ArrayTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match filters::of_logical(filter, &self.columns) {
+        let support = |filter: &&Expr| match self.told_by_array(filter) {
             Some(_) => TableProviderFilterPushDown::Exact,
             None => TableProviderFilterPushDown::Unsupported,
         };
@@ -284,7 +285,7 @@ impl TableProvider for ArrayTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut predicates: Vec<Predicate> = Vec::new();
         for filter in filters {
-            let predicate = filters::of_logical(filter, &self.columns);
+            let predicate = self.told_by_array(filter);
             predicates.push(predicate.ok_or_else(|| {
                 DataFusionError::Plan(format!("{filter} cannot be told by the array alone"))
             })?);
@@ -369,8 +370,10 @@ impl ArrayTable {
         let place = self.place.clone();
         let planned = blocking(move || Ok(delete::plan_delete(place, &columns, array, &filters)));
         match (planned.await??, going) {
-            (Planned::Nothing, _) => Ok(self.deleting(|| Ok(0))),
-            (Planned::Delete(delete), _) => Ok(self.deleting(move || delete.clone().run())),
+            (Planned::Nothing, _) => Ok(self.deleting(|| Box::pin(async { Ok(0) }))),
+            (Planned::Delete(delete), _) => {
+                Ok(self.deleting(move || Box::pin(delete.clone().run())))
+            }
             (Planned::Cannot(_), Some(going)) if !self.array.schema().allows_dups => {
                 self.delete_found(statement, going)
             }
@@ -380,7 +383,7 @@ impl ArrayTable {
 
     fn deleting(
         &self,
-        delete: impl Fn() -> azulejo::Result<u64> + Send + Sync + 'static,
+        delete: impl Fn() -> Change + Send + Sync + 'static,
     ) -> Arc<dyn ExecutionPlan> {
         let what = format!("delete from {}", self.place.uri());
         Arc::new(ChangeExec::new(what, delete))
@@ -407,6 +410,19 @@ impl ArrayTable {
         }
         let sink = Arc::new(DeleteSink::new(self)?);
         Ok(Arc::new(DataSinkExec::new(going, sink, None)))
+    }
+
+    /// The predicate that holds for exactly the rows for which a filter is true, if the array alone
+    /// can tell which these are.
+    fn told_by_array(&self, filter: &Expr) -> Option<Predicate> {
+        let predicate = filters::of_logical(filter, &self.columns)?;
+        // Cells that nobody wrote meet no condition, so that ranges are all that can be asked for.
+        let told = !self.options.unwritten || {
+            let one = std::slice::from_ref(&predicate);
+            let selection = Selection::of(one, &self.columns, self.array.schema());
+            selection.condition().is_none()
+        };
+        told.then_some(predicate)
     }
 
     /// Rows of the table with the array's columns in their order.

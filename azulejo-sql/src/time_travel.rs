@@ -18,7 +18,7 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::execution_props::ExecutionProps;
 use datafusion::sql::sqlparser::ast::{
@@ -116,9 +116,11 @@ impl RelationPlanner for ArrayRelations {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let reference = planner.object_name_to_table_reference(name.clone())?;
-        let source = planner
-            .context_provider()
-            .get_table_source(reference.clone())?;
+        let source = table_of(relation.clone(), planner)?.ok_or_else(|| {
+            DataFusionError::Plan(format!(
+                "{reference} is a query of this statement: only arrays can be seen as they were"
+            ))
+        })?;
         let provider = source_as_provider(&source)?;
         let Some(table) = provider.downcast_ref::<ArrayTable>() else {
             return Err(DataFusionError::Plan(format!(
@@ -134,6 +136,26 @@ impl RelationPlanner for ArrayRelations {
         let plan = PlannedRelation::new(plan.build()?, alias.clone());
         Ok(RelationPlanning::Planned(Box::new(plan)))
     }
+}
+
+/// The table that a relation names at the place where it stands, as it is now; `None` where its name
+/// is that of a query in front, which hides tables.
+fn table_of(
+    relation: TableFactor,
+    planner: &mut dyn RelationPlannerContext,
+) -> Result<Option<Arc<dyn TableSource>>> {
+    let TableFactor::Table { name, .. } = &relation else {
+        return Ok(None);
+    };
+    let reference = planner.object_name_to_table_reference(name.clone())?;
+    let mut now = relation;
+    if let TableFactor::Table { alias, version, .. } = &mut now {
+        (*alias, *version) = (None, None);
+    }
+    Ok(match planner.plan(now)? {
+        LogicalPlan::TableScan(scan) if scan.table_name == reference => Some(scan.source),
+        _ => None,
+    })
 }
 
 /// The only part of a name.
@@ -224,6 +246,18 @@ pub fn moment(value: &ScalarValue) -> Result<u64> {
     }
 }
 
+/// A truth value, or text that is one.
+pub fn truth(name: &str, value: &ScalarValue) -> Result<bool> {
+    match (value, value.try_as_str().flatten()) {
+        (ScalarValue::Boolean(Some(truth)), _) => Ok(*truth),
+        (_, Some("true")) => Ok(true),
+        (_, Some("false")) => Ok(false),
+        _ => Err(DataFusionError::Plan(format!(
+            "{name} must be true or false, not {value}"
+        ))),
+    }
+}
+
 /// The arguments of a table function.
 struct Call {
     uri: String,
@@ -259,7 +293,7 @@ impl Call {
                     let value = constant(expr, planner)?;
                     match name.as_str() {
                         "at" => at = Some(moment(&value)?),
-                        "unwritten" => unwritten = value == ScalarValue::Boolean(Some(true)),
+                        "unwritten" => unwritten = truth("unwritten", &value)?,
                         other => {
                             return Err(DataFusionError::Plan(format!(
                                 "there is no argument {other:?}: there are at, unwritten, key and key_file"

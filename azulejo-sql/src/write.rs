@@ -2,6 +2,7 @@
 //! memory) whose commit comes last, visible at once or not at all.
 
 use crate::error::{Result, external};
+use crate::giving_up::{StillWanted, until_given_up};
 use crate::table::ArrayTable;
 use crate::write_dense::write_boxes;
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::datasource::sink::DataSink;
-use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures_util::StreamExt;
@@ -60,14 +61,18 @@ impl DataSink for ArraySink {
     async fn write_all(
         &self,
         mut data: SendableRecordBatchStream,
-        _context: &Arc<TaskContext>,
+        context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let (send, receive) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
-        let (place, dimensions, dense) = (self.place.clone(), self.dimensions, self.dense);
+        let own = self.place.context().cancellable();
+        let place = own.array(self.place.uri());
+        let (dimensions, dense) = (self.dimensions, self.dense);
         let schema = Arc::clone(&self.schema);
-        let writing = tokio::task::spawn_blocking(move || match dense {
-            true => write_boxes(&place, &schema, dimensions, receive),
-            false => write_cells(&place, receive),
+        let held = MemoryConsumer::new(format!("rows for {}", self.place.uri()));
+        let held = held.register(context.memory_pool());
+        let writing = until_given_up(own, move |wanted| match dense {
+            true => write_boxes(&place, &schema, dimensions, receive, wanted, &held),
+            false => write_cells(&place, receive, wanted),
         });
         while let Some(batch) = data.next().await {
             // Whoever writes has stopped at an error of its own, which it tells.
@@ -77,8 +82,7 @@ impl DataSink for ArraySink {
         }
         // Without this word nothing is committed: a query that is given up leaves nothing behind.
         let _ = send.send(None).await;
-        let written = writing.await;
-        written.map_err(|error| DataFusionError::External(Box::new(error)))?
+        writing.await
     }
 }
 
@@ -96,7 +100,7 @@ pub fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
 /// Writes the cells of a sparse array as they come: one fragment as long as they fit in a quarter of
 /// the memory that a write may take, else several, which count together. Whatever goes wrong,
 /// nothing is seen of them.
-fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
+fn write_cells(place: &ArrayHandle, mut batches: Batches, wanted: &StillWanted) -> Result<u64> {
     let most = most_bytes(place);
     let mut rows = 0;
     let mut writer = None;
@@ -131,6 +135,7 @@ fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
             break;
         }
     }
+    wanted.check().map_err(external)?;
     if let Some((writer, _)) = writer {
         writer.finish().map_err(external)?;
     }

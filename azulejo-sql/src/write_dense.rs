@@ -3,6 +3,7 @@
 
 use crate::columns::arrow_options;
 use crate::error::{Result, external};
+use crate::giving_up::StillWanted;
 use crate::write::{Batches, bytes_of, most_bytes, receive};
 use azulejo::arrow::ArrowImporter;
 use azulejo::column::ColumnType;
@@ -15,6 +16,7 @@ use datafusion::arrow::compute::{
 };
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryReservation;
 use std::sync::Arc;
 
 /// Fragments that one statement makes at most: each makes later reads dearer.
@@ -25,14 +27,29 @@ const MOST_BOXES: usize = 64;
 /// Up to [`MOST_BOXES`] boxes are a fragment each. Rows that lie further apart are one fragment with
 /// all cells between the least and greatest coordinates, which must have been written before: they
 /// are read and written again as they are.
+///
+/// All rows are held until they are sorted: `held` counts these and their copy.
+///
+/// # Errors
+/// [`DataFusionError::ResourcesExhausted`] for more rows than memory takes; rows of one cell, and
+/// such as lie too far apart.
 pub fn write_boxes(
     place: &ArrayHandle,
     schema: &SchemaRef,
     dimensions: usize,
     mut batches: Batches,
+    wanted: &StillWanted,
+    held: &MemoryReservation,
 ) -> Result<u64> {
-    let mut all = Vec::new();
+    let most = place.context().config().memory_budget / 2;
+    let (mut all, mut bytes) = (Vec::new(), 0u64);
     while let Some(batch) = receive(&mut batches)? {
+        let more = bytes_of(&batch);
+        bytes = bytes.saturating_add(more as u64);
+        if bytes > most {
+            return Err(too_many(place, most));
+        }
+        held.try_grow(more.saturating_mul(2))?;
         all.push(batch);
     }
     let rows = concat_batches(schema, &all)?;
@@ -61,13 +78,20 @@ pub fn write_boxes(
     }
     let boxes = boxes_of(&places);
     match boxes.len() <= MOST_BOXES {
-        true => write_each(place, array, &rows, &boxes)?,
+        true => write_each(place, array, &rows, &boxes, wanted)?,
         false => {
             let (whole, rows) = with_cells_between(place, array, schema, &rows, &places)?;
-            write_each(place, array, &rows, &[whole])?;
+            write_each(place, array, &rows, &[whole], wanted)?;
         }
     }
     Ok(rows.num_rows() as u64)
+}
+
+fn too_many(place: &ArrayHandle, most: u64) -> DataFusionError {
+    DataFusionError::ResourcesExhausted(format!(
+        "{}: rows for a dense array are sorted in memory, where a statement may hold {most} bytes of them, half of sm.mem.total_budget: INSERT them in parts; nothing was written",
+        place.uri()
+    ))
 }
 
 /// Where cells lie: the distance of each from the start of the domain, along each dimension.
@@ -229,6 +253,7 @@ fn write_each(
     schema: &ArraySchema,
     rows: &RecordBatch,
     boxes: &[RowBox],
+    wanted: &StillWanted,
 ) -> Result<()> {
     let options = match boxes.len() {
         1 => WriteOptions::new(),
@@ -243,6 +268,7 @@ fn write_each(
                 .get(index + 1)
                 .map_or(rows.num_rows(), |next| next.row);
             let ranges = cells.ranges(schema);
+            wanted.check()?;
             let options = options.clone().subarray(NdRectangle { ranges });
             let mut writer = place.writer(options)?;
             let importer = writer.importer()?;
@@ -253,7 +279,9 @@ fn write_each(
     };
     let mut written = write();
     if boxes.len() > 1 {
-        written = written.and_then(|()| place.commit_fragments(&names));
+        written = written
+            .and_then(|()| wanted.check())
+            .and_then(|()| place.commit_fragments(&names));
         if written.is_err() {
             // What stays behind counts for nothing.
             let _ = place.discard_fragments(&names);

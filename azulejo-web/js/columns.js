@@ -19,7 +19,8 @@ const NUMBERS = {
 };
 
 const TEXT = new Set(["CHAR", "STRING_ASCII", "STRING_UTF8", "GEOM_WKT"]);
-const decoder = new TextDecoder();
+// What a text begins with is its own, U+FEFF too.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The typed array of a TileDB datatype; datetimes and times are ticks of 64 bits. */
 export function arrayOf(datatype) {

@@ -30,3 +30,19 @@ export function thrown(error, signal) {
   }
   return error;
 }
+
+/** What a promise gives that others may wait for too; a signal ends the waiting alone. */
+export async function unlessAborted(promise, signal) {
+  if (!signal) return promise;
+  if (signal.aborted) throw reasonOf(signal);
+  let stop;
+  const aborted = new Promise((_, reject) => {
+    stop = () => reject(reasonOf(signal));
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -2,11 +2,14 @@
 
 /** A whole number: a `bigint` where a `number` would round it. */
 export type Whole = number | bigint;
-/** A coordinate. Of datetimes: ticks, a date as text (`2020-01-31T12:00`), or a `Date`. */
+/** A coordinate, which is finite. Of datetimes: ticks, a date as text (`2020-01-31T12:00`), or a `Date`. */
 export type Coordinate = number | bigint | string | Date;
 /** Both ends are included; `null` is open. */
 export type Bounds = [low: Coordinate | null, high: Coordinate | null];
-/** What is selected along a dimension. A `step` takes the first coordinate and each so many after it. */
+/**
+ * What is selected along a dimension; an empty list selects nothing. A `step` takes the first coordinate
+ * and each so many after it.
+ */
 export type Selection =
   | Coordinate
   | Bounds

@@ -1,7 +1,7 @@
 // TileDB arrays in browsers and node. `index.d.ts` describes the interface.
 import init, { Cancel, Session } from "./azulejo_web.js";
 import { Batch, Column, Gathered } from "./columns.js";
-import { AzulejoError, reasonOf, thrown } from "./errors.js";
+import { AzulejoError, reasonOf, thrown, unlessAborted } from "./errors.js";
 import { DirectorySource, FileSource, HttpSource } from "./sources.js";
 
 export { AzulejoError, Batch, Column, DirectorySource, FileSource, HttpSource };
@@ -293,14 +293,16 @@ export class AzulejoArray {
     if (!label) throw new AzulejoError("NotFound", `${this.uri}: there is no label ${name}`);
     const whole = this.uri.replace(/@[A-Za-z][\w.-]*$/, "");
     const uri = label.relative ? `${whole}/${label.uri}` : label.uri;
-    this.#labels.set(name, this.#labels.get(name) ?? this.#place.array(uri, { at: this.timeRange[1], signal }));
-    let array;
-    try {
-      array = await this.#labels.get(name);
-    } catch (error) {
-      this.#labels.delete(name);
-      throw error;
+    let opening = this.#labels.get(name);
+    if (!opening) {
+      // Others may wait for it too: no signal of one ends it.
+      opening = this.#place.array(uri, { at: this.timeRange[1] });
+      this.#labels.set(name, opening);
+      opening.catch(() => {
+        if (this.#labels.get(name) === opening) this.#labels.delete(name);
+      });
     }
+    const array = await unlessAborted(opening, signal);
     const [dimension] = array.dimensions;
     const select = { [dimension.name]: [low ?? array.nonEmptyDomain?.[0][0], high ?? array.nonEmptyDomain?.[0][1]] };
     const { columns } = await array.get(select, { fields: [label.attribute], signal });
@@ -319,7 +321,7 @@ export class AzulejoArray {
   async get(select = {}, options = {}) {
     const dims = this.dimensions.map((d) => d.name);
     const { points, matching, limit } = options;
-    const shape = this.dense && !points && !matching ? this.#shape(select) : undefined;
+    const shape = this.dense && !points && !matching ? this.#shape({ ...options, select }) : undefined;
     const all = shape?.reduce((product, n) => product * n, 1);
     const expected = all >= 0 ? Math.min(all, Number(limit ?? all)) : undefined;
     const found = new Gathered(expected);
@@ -439,32 +441,34 @@ export class AzulejoArray {
   }
 
   /** Coordinates selected along each dimension of a dense array. */
-  #shape(select) {
-    const { current_domain: current } = this.schema;
-    return this.dimensions.map((dimension, i) => {
-      const [low, high] = current?.[i] ?? dimension.domain;
-      const { ranges, step = 1 } = selectionOf(select[dimension.name] ?? [low, high]);
-      const count = ([from, to]) => {
-        if ([from, to].some((bound) => typeof bound === "string" && !/^-?\d+$/.test(bound))) {
-          return NaN;
-        }
-        const cells = BigInt(to ?? high) - BigInt(from ?? low);
-        return Number(cells / BigInt(step)) + 1;
-      };
-      return ranges.map(count).reduce((sum, n) => sum + n, 0);
-    });
+  #shape(options) {
+    const request = this.#request(options);
+    try {
+      return [...this.#open.shape(request)];
+    } catch (error) {
+      throw thrown(error);
+    }
   }
 }
 
-/** A coordinate as JSON. */
+/** A coordinate as JSON, which has no numbers but finite ones: its null is an open bound. */
 function plain(bound) {
+  const number = bound instanceof Date ? bound.getTime() : bound;
+  if (typeof number === "number" && !Number.isFinite(number)) {
+    throw new AzulejoError("InvalidArgument", `${bound} is no coordinate; null leaves a bound open`);
+  }
   if (bound instanceof Date) return bound.toISOString().replace(/\.000Z$|Z$/, "");
   return typeof bound === "bigint" ? bound.toString() : (bound ?? null);
 }
 
 /** `[low, high]`, a single coordinate, a list of ranges, or `{range, step}`. */
 function selectionOf(selection) {
-  const pair = ([low, high]) => [plain(low), plain(high)];
+  const pair = (bounds) => {
+    if (!Array.isArray(bounds) || bounds.length !== 2) {
+      throw new AzulejoError("InvalidArgument", `a range is [low, high], not ${shown(bounds)}`);
+    }
+    return bounds.map(plain);
+  };
   if (!Array.isArray(selection)) {
     if (selection === null || typeof selection !== "object" || selection instanceof Date) {
       return { ranges: [pair([selection, selection])] };
@@ -472,5 +476,8 @@ function selectionOf(selection) {
     const { range, ranges, step } = selection;
     return { ranges: (ranges ?? [range]).map(pair), step };
   }
-  return { ranges: Array.isArray(selection[0]) ? selection.map(pair) : [pair(selection)] };
+  const isList = selection.length === 0 || Array.isArray(selection[0]);
+  return { ranges: isList ? selection.map(pair) : [pair(selection)] };
 }
+
+const shown = (value) => (Array.isArray(value) ? `[${value.join(", ")}]` : String(value));

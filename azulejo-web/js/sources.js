@@ -10,7 +10,7 @@
 // and may have a fourth:
 //
 //   release(answers)             an answer was copied: its bytes are of no use any more
-import { AzulejoError, reasonOf } from "./errors.js";
+import { AzulejoError, reasonOf, unlessAborted } from "./errors.js";
 
 /** Ranges at most this far apart are one request: about what a round trip's time could carry. */
 const GAP = 256 * 1024;
@@ -20,7 +20,7 @@ const LARGEST = 8 << 20;
 const SIDE_BY_SIDE = 24;
 /** How often a request that the network or the server let down is made again. */
 const TRIES = 3;
-/** Answers longer than this are taken piece by piece. */
+/** Answers that may be longer than this are taken piece by piece. */
 const PIECEWISE = 64 << 10;
 const MANIFEST = "/__azulejo/manifest";
 
@@ -162,15 +162,17 @@ export class HttpSource {
   /** A manifest is read once as long as the source lives: it shows one moment. */
   async #whole(path, limit, signal) {
     if (!path.endsWith(MANIFEST)) return this.#request(path, { limit, signal }, whole);
-    if (!this.#manifests.has(path)) {
-      const reading = this.#request(path, { limit, signal }, whole);
+    let reading = this.#manifests.get(path);
+    if (!reading) {
+      // Others may wait for it too: no signal of one ends it.
+      reading = this.#request(path, { limit }, whole);
       this.#manifests.set(path, reading);
       reading.catch((error) => {
-        if (error.code !== "NotFound") this.#manifests.delete(path);
+        if (error.code !== "NotFound" && this.#manifests.get(path) === reading) this.#manifests.delete(path);
       });
     }
     // Answers are released.
-    return (await this.#manifests.get(path)).slice();
+    return (await unlessAborted(reading, signal)).slice();
   }
 
   #range(path, start, end, signal) {
@@ -241,14 +243,13 @@ function failure(code, path, text, cause, again = false) {
   return error;
 }
 
-async function body(response, path, counts) {
-  const length = Number(response.headers.get("Content-Length"));
-  const encoded = response.headers.get("Content-Encoding");
+/** A body. Of one with more than `most` bytes there are some beyond these. */
+async function body(response, path, counts, most = Infinity) {
   let bytes;
   try {
     bytes =
-      length > PIECEWISE && !encoded && response.body
-        ? await inPieces(response.body, length)
+      most > PIECEWISE && response.body
+        ? await inPieces(response.body, Number(response.headers.get("Content-Length")), most)
         : new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     throw failure("Cut", path, `the answer broke off: ${error.message}`, error, true);
@@ -259,25 +260,36 @@ async function body(response, path, counts) {
 
 /**
  * Piece by piece into memory of our own, which `release` can free: what a browser hands out it
- * holds on to until its collector comes, which in a scan is hundreds of megabytes later.
+ * holds on to until its collector comes, which in a scan is hundreds of megabytes later. How long
+ * it is said to be is a hint: of what a server compressed that is the compressed length, and from
+ * another origin a page does not see that it was.
  */
-async function inPieces(stream, length) {
-  const bytes = new Uint8Array(length);
+async function inPieces(stream, hint, most) {
+  let bytes = new Uint8Array(Math.min(hint || PIECEWISE, most));
   const { reader, next, end } = pieceReader(stream);
   let at = 0;
   for (;;) {
     const { done, value } = await next();
     if (done) {
       end();
-      return at === length ? bytes : bytes.subarray(0, at);
+      return at === bytes.length ? bytes : bytes.subarray(0, at);
     }
-    if (at + value.length > length) {
-      reader.cancel().catch(() => {});
-      throw new Error(`it has more than the ${length} bytes that it was said to have`);
-    }
+    if (at + value.length > bytes.length) bytes = grown(bytes, at, at + value.length);
     bytes.set(value, at);
     at += value.length;
+    if (at > most) {
+      reader.cancel().catch(() => {});
+      return bytes.subarray(0, at);
+    }
   }
+}
+
+/** The first `at` bytes in a buffer that has room for `least`, and for as many again. */
+function grown(bytes, at, least) {
+  const larger = new Uint8Array(Math.max(2 * bytes.length, least));
+  larger.set(bytes.subarray(0, at));
+  bytes.buffer.transfer?.(0);
+  return larger;
 }
 
 /** The most that is asked of a body at a time. */
@@ -304,13 +316,10 @@ function pieceReader(stream) {
   return { reader, next, end: () => carrier && carriers.push(carrier) };
 }
 
-async function whole(response, path, { limit }, counts) {
-  const length = Number(response.headers.get("Content-Length") ?? 0);
-  if (limit !== undefined && length > limit) {
-    response.body?.cancel();
-    throw failure("Limit", path, `the file has ${length} bytes, more than the ${limit} allowed`);
-  }
-  return body(response, path, counts);
+async function whole(response, path, { limit = Infinity }, counts) {
+  const bytes = await body(response, path, counts, limit);
+  if (bytes.length <= limit) return bytes;
+  throw failure("Limit", path, `the file has more than the ${limit} bytes allowed`);
 }
 
 const NO_RANGES =
@@ -325,7 +334,7 @@ async function part(response, path, { start, end }, counts) {
       throw failure("Range", path, NO_RANGES);
     }
   }
-  const bytes = await body(response, path, counts);
+  const bytes = await body(response, path, counts, end - start);
   if (bytes.length !== end - start) {
     const text = `${bytes.length} bytes came where ${end - start} were asked for`;
     // More than asked for will not get better.
@@ -338,7 +347,7 @@ async function ending(response, path, { length }, counts) {
   const range = /\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "");
   if (response.status === 206 && range) {
     const size = Number(range[1]);
-    const bytes = await body(response, path, counts);
+    const bytes = await body(response, path, counts, length);
     if (bytes.length === Math.min(length, size)) return [bytes, size];
     throw failure("Cut", path, "the answer is cut", undefined, true);
   }

@@ -7,33 +7,42 @@ class Calls {
   #worker;
   #last = 0;
   #pending = new Map();
+  /** Why no call is answered any more. */
+  #ended;
 
   constructor(worker) {
     this.#worker = worker;
     worker.addEventListener("message", ({ data }) => this.#answer(data));
     worker.addEventListener("error", (event) => {
-      this.#rejectAll(new AzulejoError("Internal", `the worker failed: ${event.message}`));
+      this.#end(new AzulejoError("Internal", `the worker failed: ${event.message}`));
+    });
+    worker.addEventListener("messageerror", () => {
+      this.#end(new AzulejoError("Internal", "the worker's answer cannot be read"));
     });
   }
 
   call(target, method, args, { signal, onProgress } = {}) {
     if (signal?.aborted) return Promise.reject(reasonOf(signal));
+    if (this.#ended) return Promise.reject(this.#ended);
     const id = ++this.#last;
     const stop = () => this.#worker.postMessage({ cancel: id });
     signal?.addEventListener("abort", stop, { once: true });
     const done = new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject, signal, onProgress });
       this.#worker.postMessage({ id, target, method, args, progress: onProgress !== undefined });
+      // Not what cannot be sent: the promise is rejected with what `postMessage` throws.
+      this.#pending.set(id, { resolve, reject, signal, onProgress });
     });
     return done.finally(() => signal?.removeEventListener("abort", stop));
   }
 
   close() {
-    this.#worker.terminate();
-    this.#rejectAll(new AzulejoError("Cancelled", "the worker was closed"));
+    this.#end(new AzulejoError("Cancelled", "the worker was closed"));
   }
 
-  #rejectAll(error) {
+  /** Ends the worker; of several reasons the first counts. */
+  #end(error) {
+    this.#ended ??= error;
+    this.#worker.terminate();
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }

@@ -19,7 +19,23 @@ use wasm_bindgen_futures::future_to_promise;
 #[wasm_bindgen]
 pub struct Reading {
     /// `None` while a batch is awaited.
-    stream: Rc<RefCell<Option<ReadStream>>>,
+    source: Rc<RefCell<Option<Batches>>>,
+}
+
+/// The batches of a read, of which there is one at least.
+struct Batches {
+    stream: ReadStream,
+    /// Whether one was given out.
+    given: bool,
+}
+
+impl Batches {
+    /// The next batch: of a read that finds nothing once its columns.
+    async fn next(&mut self) -> Result<Option<ColumnSet>> {
+        let batch = next(&mut self.stream).await.transpose()?;
+        let first = !std::mem::replace(&mut self.given, true);
+        Ok(batch.or_else(|| self.stream.empty().filter(|_| first)))
+    }
 }
 
 pub(crate) async fn next<S>(stream: &mut S) -> Option<S::Item>
@@ -32,25 +48,28 @@ where
 impl Reading {
     pub(crate) fn new(stream: ReadStream) -> Self {
         Self {
-            stream: Rc::new(RefCell::new(Some(stream))),
+            source: Rc::new(RefCell::new(Some(Batches {
+                stream,
+                given: false,
+            }))),
         }
     }
 }
 
 #[wasm_bindgen]
 impl Reading {
-    /// The next batch as a promise; undefined behind the last one.
+    /// The next batch as a promise; undefined behind the last one. What finds nothing has one batch,
+    /// of columns without cells.
     #[wasm_bindgen(unchecked_return_type = "Promise<any>")]
     pub fn next(&self, cancel: &Cancel) -> Promise {
-        let (slot, cancel) = (Rc::clone(&self.stream), cancel.clone());
+        let (slot, cancel) = (Rc::clone(&self.source), cancel.clone());
         promise(async move {
-            let Some(mut stream) = slot.borrow_mut().take() else {
+            let Some(mut batches) = slot.borrow_mut().take() else {
                 return Err(Error::InvalidArgument("a batch is awaited already".into()));
             };
-            let work = async { next(&mut stream).await.transpose() };
-            let batch: Option<ColumnSet> = cancel.unless(work).await?;
+            let batch = cancel.unless(batches.next()).await?;
             // After an error there is nothing more to ask.
-            *slot.borrow_mut() = Some(stream);
+            *slot.borrow_mut() = Some(batches);
             Ok(batch.map_or(JsValue::UNDEFINED, |batch| columns::batch(&batch)))
         })
     }
@@ -83,10 +102,14 @@ pub(crate) async fn arrow(stream: ReadStream, raw: bool, limit: u64) -> Result<V
         within(size, limit)?;
         writer.write(&batch).map_err(|e| failed(&e))?;
     }
-    match writer {
-        Some(writer) => writer.into_inner().map_err(|e| failed(&e)),
-        None => Ok(Vec::new()),
-    }
+    let writer = match (writer, batches.schema()?) {
+        (Some(writer), _) => writer,
+        (None, Some(schema)) => {
+            StreamWriter::try_new(Vec::new(), &schema).map_err(|e| failed(&e))?
+        }
+        (None, None) => return Err(Error::Internal("a read that has not begun".into())),
+    };
+    writer.into_inner().map_err(|e| failed(&e))
 }
 
 /// Checks that a result fits the memory that it may take.

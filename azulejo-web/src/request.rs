@@ -62,6 +62,34 @@ impl Request {
     /// Names that the array does not have, bounds that are no coordinates, a condition that is
     /// none.
     pub fn options(&self, array: &Array) -> Result<ReadOptions> {
+        let mut options = ReadOptions::new()
+            .subarray(self.subarray(array)?)
+            .fields(self.fields.clone())
+            .layout(self.layout(array.schema().is_dense())?);
+        if let Some(text) = &self.condition {
+            options = options.condition(array.condition(text)?);
+        }
+        if self.matching {
+            options = options.matching_only();
+        }
+        if let Some(cells) = self.limit {
+            options = options.limit(cells);
+        }
+        Ok(options)
+    }
+
+    /// Number of coordinates along each dimension of a dense array.
+    ///
+    /// # Errors
+    /// Those of the selection in [`Self::options`], and one that leaves the array.
+    pub fn shape(&self, array: &Array) -> Result<Vec<u128>> {
+        let subarray = self.subarray(array)?.bind(array.schema())?;
+        let shape = subarray.shape(array.schema());
+        shape.ok_or_else(|| Error::InvalidArgument("what is selected has no shape".into()))
+    }
+
+    /// The cells that are selected.
+    fn subarray(&self, array: &Array) -> Result<Subarray> {
         let dimensions = &array.schema().domain.dimensions;
         let is_dimension = |name: &String| dimensions.iter().any(|d| d.name == *name);
         let mut names = self
@@ -75,28 +103,14 @@ impl Request {
                 names.join(", ")
             )));
         }
-        let subarray = match &self.points {
-            Some(points) if self.select.is_empty() => point_list(dimensions, points)?,
+        match &self.points {
+            Some(points) if self.select.is_empty() => point_list(dimensions, points),
             Some(_) => {
                 let text = "a query selects points or ranges, not both";
-                return Err(Error::InvalidArgument(text.into()));
+                Err(Error::InvalidArgument(text.into()))
             }
-            None => self.ranges(array)?,
-        };
-        let mut options = ReadOptions::new()
-            .subarray(subarray)
-            .fields(self.fields.clone())
-            .layout(self.layout(array.schema().is_dense())?);
-        if let Some(text) = &self.condition {
-            options = options.condition(array.condition(text)?);
+            None => self.ranges(array),
         }
-        if self.matching {
-            options = options.matching_only();
-        }
-        if let Some(cells) = self.limit {
-            options = options.limit(cells);
-        }
-        Ok(options)
     }
 
     /// The cross product of what is selected along each dimension.
@@ -148,6 +162,14 @@ impl Selection {
                 },
             })
         };
+        // All texts are no range: one without bounds holds the empty text.
+        let is_open = |(low, high): &(Json, Json)| {
+            (low.is_null() || low.as_str() == Some("")) && high.is_null()
+        };
+        let is_all = dimension.is_var() && self.ranges.iter().any(is_open);
+        if is_all && self.step.is_none_or(|step| step == 1) {
+            return Ok(DimSelection::All);
+        }
         let mut ranges: Vec<Range> = self.ranges.iter().map(range).collect::<Result<_>>()?;
         match self.step {
             None | Some(1) => Ok(DimSelection::Ranges(ranges)),
@@ -278,6 +300,57 @@ mod tests {
         ] {
             assert!(ranges(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn open_bounds_of_texts_hold_all_of_them() {
+        let context = Context::new(Config::default(), None).unwrap();
+        let place = context.array("mem://s");
+        let schema = ArraySchema::sparse().string_dimension("s");
+        place.create(schema.build().unwrap()).unwrap();
+        let mut writer = place.writer(WriteOptions::new()).unwrap();
+        let texts = ["", "a", "b"].map(str::to_owned);
+        let columns = [ColumnBuffers::of_strings("s", texts)];
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+        let array = place.open().unwrap();
+        let found = |ranges: &str| {
+            let text = format!(r#"{{"select":{{"s":{{"ranges":{ranges}}}}}}}"#);
+            let options = Request::parse(&text).unwrap().options(&array).unwrap();
+            array.read(options).unwrap().read_all().unwrap().cell_num
+        };
+        assert_eq!(found("[[null, null]]"), 3);
+        assert_eq!(found(r#"[["", null]]"#), 3);
+        assert_eq!(found(r#"[["b", null], [null, null]]"#), 3);
+        assert_eq!(found(r#"[["a", null]]"#), 2);
+        assert_eq!(found(r#"[[null, "a"]]"#), 2);
+        assert_eq!(found(r#"[["", ""]]"#), 1);
+        assert_eq!(found("[]"), 0);
+    }
+
+    #[test]
+    fn a_dense_selection_has_a_shape() {
+        let context = Context::new(Config::default(), None).unwrap();
+        let place = context.array("mem://d");
+        let schema = ArraySchema::dense()
+            .dimension("x", -10i64..=10, 5)
+            .dimension_with(Dimension {
+                datatype: Datatype::DateTimeDay,
+                ..Dimension::new("t", 0i64..=9).tile_extent(5i64)
+            })
+            .attribute("a", Datatype::Int32);
+        place.create(schema.build().unwrap()).unwrap();
+        let array = place.open().unwrap();
+        let shape = |select: &str| {
+            let request = Request::parse(&format!(r#"{{"select":{select}}}"#)).unwrap();
+            request.shape(&array)
+        };
+        assert_eq!(shape("{}").unwrap(), [21, 10]);
+        let dates =
+            r#"{"t":{"ranges":[["1970-01-02","1970-01-04"]]},"x":{"ranges":[[0,9]],"step":4}}"#;
+        assert_eq!(shape(dates).unwrap(), [3, 3]);
+        assert_eq!(shape(r#"{"x":{"ranges":[]}}"#).unwrap(), [0, 10]);
+        assert!(shape(r#"{"x":{"ranges":[[0,11]]}}"#).is_err());
     }
 
     #[test]

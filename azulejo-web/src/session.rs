@@ -214,6 +214,16 @@ impl OpenArray {
         })
     }
 
+    /// Number of coordinates that a request selects along each dimension of a dense array.
+    ///
+    /// # Errors
+    /// A selection that the array does not have.
+    pub fn shape(&self, request: &str) -> Result<Vec<f64>, JsValue> {
+        let shape = Request::parse(request).and_then(|request| request.shape(&self.array));
+        let shape = shape.map_err(|error| to_js(&error))?;
+        Ok(shape.into_iter().map(|n| n as f64).collect())
+    }
+
     /// Reads all of a result, of at most `limit` bytes, as an Arrow IPC stream: a promise of bytes.
     #[cfg(feature = "arrow")]
     #[wasm_bindgen(unchecked_return_type = "Promise<Uint8Array>")]

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { tableFromIPC } from "apache-arrow";
 import * as zarr from "zarrita";
-import { AzulejoError, open, openArray, openGroup } from "../pkg/index.js";
+import { AzulejoError, Column, HttpSource, open, openArray, openGroup } from "../pkg/index.js";
 import { AzulejoZarrStore } from "../pkg/zarr.js";
 import { coalesce } from "../pkg/sources.js";
 import { serve } from "./server.mjs";
@@ -269,6 +269,78 @@ test("signals end what is under way, and progress is told", async () => {
   } finally {
     await slow.close();
   }
+});
+
+test("bounds are finite, and ranges have two of them", async () => {
+  const grid = await openArray(demo("grid"));
+  const wrong = [NaN, [NaN, 5], [0, Infinity], [5], [1, 2, 3], [[1, 2], [3]], [new Date(NaN), null], {}];
+  for (const x of wrong) {
+    await assert.rejects(grid.get({ x }), { code: "InvalidArgument" }, String(x));
+    await assert.rejects(grid.aggregate("count", { select: { x } }), { code: "InvalidArgument" });
+  }
+  for (const x of [[], { ranges: [] }]) {
+    const { cells, shape, columns } = await grid.get({ x, y: [0, 4] });
+    assert.deepEqual([cells, shape, columns.v.length], [0, [5, 0], 0]);
+  }
+  const all = await grid.get({ x: null, y: [null, 1] });
+  assert.deepEqual(all.shape, [2, 1000]);
+  const steps = await grid.get({ x: { range: [0, 9], step: 4 }, y: [[1, 2], [7, 7]] });
+  assert.deepEqual([steps.shape, steps.cells], [[3, 3], 9]);
+});
+
+test("a query that finds nothing has columns", async () => {
+  const points = await openArray(demo("points"));
+  const { cells, columns } = await points.get({}, { where: "x < 0" });
+  assert.equal(cells, 0);
+  assert.deepEqual(Object.keys(columns).sort(), ["class", "note", "x", "y"]);
+  for (const column of Object.values(columns)) assert.deepEqual([column.length, [...column]], [0, []]);
+  const table = tableFromIPC(await points.query({ where: "x < 0" }));
+  assert.deepEqual([table.numRows, table.schema.fields.map((f) => f.name)], [0, ["x", "y", "class", "note"]]);
+  const grid = await openArray(demo("grid"));
+  assert.equal((await grid.get({}, { where: "v > 9999999", matching: true })).columns.v.length, 0);
+});
+
+test("what one call no longer wants others still get", async () => {
+  const slow = await serve({ "/arrays": arrays }, ({ path }) =>
+    path.endsWith("/manifest") || path.includes("__labels") ? { delay: 150 } : {},
+  );
+  try {
+    const controller = new AbortController();
+    const relief = await openArray(`${slow.url}/arrays/demo/relief`);
+    const wanted = [relief.labels("northing", [3, 5], { signal: controller.signal }), relief.labels("northing", [3, 5])];
+    setTimeout(() => controller.abort(), 30);
+    const [first, second] = await Promise.allSettled(wanted);
+    assert.equal(first.reason?.name, "AbortError");
+    assert.deepEqual([...second.value], [5200090, 5200120, 5200150]);
+  } finally {
+    await slow.close();
+  }
+});
+
+test("a manifest that two wait for is not lost with one of them", async () => {
+  const answers = [];
+  const fetch = () => new Promise((resolve) => answers.push(() => resolve(new Response("manifest"))));
+  const source = new HttpSource({ fetch });
+  const controller = new AbortController();
+  const read = (signal) => source.read([["http://host/a/__azulejo/manifest"]], signal);
+  const [first, second] = [read(controller.signal), read()];
+  controller.abort();
+  await assert.rejects(first, { name: "AbortError" });
+  assert.equal(answers.length, 1);
+  answers[0]();
+  assert.equal(new TextDecoder().decode((await second)[0]), "manifest");
+});
+
+test("texts keep a mark that they begin with", () => {
+  const bytes = new TextEncoder().encode("\uFEFFab");
+  const column = new Column({
+    name: "s",
+    datatype: "STRING_UTF8",
+    cellValNum: 0,
+    data: bytes,
+    offsets: Uint32Array.of(0, bytes.length),
+  });
+  assert.deepEqual([...column], ["\uFEFFab"]);
 });
 
 test("near ranges are one request", () => {

@@ -163,3 +163,20 @@ test("errors in a page: no permission from the server (CORS), no ranges, nothing
   assert.match(await told(({ path }) => (isData(path) ? { status: 404 } : {})), /^AzulejoError NotFound .*a0\.tdb.*stale/);
   assert.match(await told(({ path }) => (isData(path) ? { cut: 100 } : {})), /^AzulejoError Storage .*a0\.tdb.*broke off/);
 });
+
+test("a worker that has ended answers at once", { skip }, async () => {
+  const codes = await page.evaluate(async (url) => {
+    const { startWorker } = await import("/pkg/worker.js");
+    const late = () => new Promise((resolve) => setTimeout(resolve, 5000, "late"));
+    const named = (error) => (typeof error.code === "string" ? error.code : error.name);
+    const code = (work) => Promise.race([work, late()]).catch(named);
+    const worker = startWorker();
+    const array = await worker.open(url);
+    // What cannot be sent is no call.
+    const unsent = await code(array.get({ x: () => 1 }));
+    const under = code(array.get());
+    worker.close();
+    return [unsent, await under, await code(array.get()), await code(worker.open(url))];
+  }, `${data.url}/arrays/demo/grid`);
+  assert.deepEqual(codes, ["DataCloneError", "Cancelled", "Cancelled", "Cancelled"]);
+});

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { AzulejoError, openArray } from "../pkg/index.js";
+import { AzulejoError, HttpSource, openArray } from "../pkg/index.js";
 import { serve } from "./server.mjs";
 
 const arrays = process.env.AZULEJO_ARRAYS;
@@ -63,6 +63,30 @@ test("a server that answers with a page instead of the file", () =>
 test("a file that has grown shorter", async () => {
   // The data file has grown shorter than the metadata says.
   await withServer(({ path }) => (isData(path) ? { size: 100 } : {}), (url) => fails(url, /100 bytes came where/));
+});
+
+/** A page of another origin sees the length of what was sent, and not that it was compressed. */
+test("a whole file may be longer than it is said to be", async () => {
+  const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => (i / 1000) & 255);
+  const body = () =>
+    new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += 50_000) controller.enqueue(bytes.slice(at, at + 50_000));
+        controller.close();
+      },
+    });
+  for (const said of [undefined, 70_000, 299_999, 300_000, 900_000]) {
+    const headers = said === undefined ? {} : { "Content-Length": String(said) };
+    const source = new HttpSource({ fetch: async () => new Response(body(), { headers }) });
+    const [whole] = await source.read([["http://host/file"]]);
+    assert.deepEqual([whole.length, Buffer.compare(whole, bytes)], [300_000, 0], String(said));
+    await assert.rejects(source.read([["http://host/file", undefined, undefined, 299_999]]), { code: "Limit" });
+    const [fits] = await source.read([["http://host/file", undefined, undefined, 300_000]]);
+    assert.equal(fits.length, 300_000);
+  }
+  // Of a part all of it comes, and no more.
+  const part = new HttpSource({ fetch: async () => new Response(body(), { status: 206 }) });
+  await assert.rejects(part.read([["http://host/file", 0, 100_000]]), { code: "Cut" });
 });
 
 test("a server that is not there", async () => {

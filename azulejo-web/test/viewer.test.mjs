@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { cell } from "../../web/format.js";
 import { launch, skip } from "./browser.mjs";
 import { serve } from "./server.mjs";
 
@@ -288,4 +289,16 @@ test("errors are shown, and nothing else went wrong", { skip }, async () => {
   await page.goto(`${server.url}/site/index.html#${new URLSearchParams({ url: `${server.url}/arrays/nothing` })}`);
   await page.locator(".error").first().waitFor();
   assert.match(await page.locator(".error").first().innerText(), /azulejo manifest/);
+});
+
+test("moments are shown to their last digit", () => {
+  const none = -(2n ** 63n);
+  assert.equal(cell(none, "DATETIME_NS"), "NaT");
+  assert.equal(cell(none, "DATETIME_DAY"), "NaT");
+  assert.equal(cell(none, "INT64"), "-9223372036854775808");
+  assert.equal(cell(1714557600123456789n, "DATETIME_NS"), "2024-05-01 10:00:00.123456789");
+  assert.equal(cell(1714557600000001n, "DATETIME_US"), "2024-05-01 10:00:00.000001");
+  assert.equal(cell(-1n, "DATETIME_US"), "1969-12-31 23:59:59.999999");
+  assert.equal(cell(1714557600001000n, "DATETIME_US"), "2024-05-01 10:00:00.001");
+  assert.equal(cell(0n, "DATETIME_NS"), "1970-01-01");
 });

@@ -48,7 +48,7 @@ pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_co
 pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
 pub use snapshot::Snapshot;
-pub(crate) use tile_object::{clean_up_unseen, put_if_there, put_tile_if_there};
+pub(crate) use tile_object::{clean_up_unseen, encode_tile, put_if_there, put_tile_if_there};
 pub use time_range::TimeRange;
 
 use crate::error::Result;
@@ -163,9 +163,16 @@ impl Array {
         load::load(self.context(), wanted, load::Derive::Known, waiting).await
     }
 
-    /// The box around all cells written, `None` if there are none.
+    /// The box around all cells written, `None` if there are none. As fragments say: where libtiledb
+    /// has written NaN for a coordinate, a range may be NaN to NaN.
     pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
-        Ok(self.boxes().around().cloned())
+        let fragments = || self.fragments().iter();
+        if !fragments().any(Fragment::has_nan_bounds) {
+            return Ok(self.boxes().around().cloned());
+        }
+        let told = fragments().filter_map(|fragment| fragment.footer().non_empty_domain.as_ref());
+        let boxes = FragmentBoxes::new(&self.schema().domain, told.enumerate());
+        Ok(boxes.around().cloned())
     }
 
     /// The fragments with cells whose box `meets`, ascending, with these boxes. A box around one
@@ -174,20 +181,15 @@ impl Array {
         &self,
         meets: impl Fn(&NdRectangle) -> bool,
     ) -> Vec<(usize, &NdRectangle)> {
-        let box_of = |number: usize| written_box(self.fragments().get(number)?);
+        let box_of = |number: usize| self.fragments().get(number)?.reach();
         self.boxes().meeting(box_of, meets)
     }
 
     fn boxes(&self) -> &FragmentBoxes {
         self.contents.boxes.get_or_init(|| {
             let fragments = self.fragments().iter().enumerate();
-            let boxes = fragments.filter_map(|(i, fragment)| Some((i, written_box(fragment)?)));
+            let boxes = fragments.filter_map(|(i, fragment)| Some((i, fragment.reach()?)));
             FragmentBoxes::new(&self.schema().domain, boxes)
         })
     }
-}
-
-/// The box around a fragment's cells.
-fn written_box(fragment: &Fragment) -> Option<&NdRectangle> {
-    fragment.footer().non_empty_domain.as_ref()
 }

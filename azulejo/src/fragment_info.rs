@@ -72,7 +72,7 @@ impl FragmentInfo {
     #[must_use]
     pub fn fragment(&self, index: usize) -> Option<FragmentDescription<'_>> {
         let fragment = self.array.fragments().get(*self.counted.get(index)?)?;
-        Some(FragmentDescription { fragment })
+        Some(FragmentDescription::of(fragment))
     }
 
     /// The fragments, oldest first.
@@ -125,6 +125,10 @@ impl FragmentInfo {
 }
 
 impl<'a> FragmentDescription<'a> {
+    pub(crate) fn of(fragment: &'a Fragment) -> Self {
+        Self { fragment }
+    }
+
     /// The fragment itself.
     #[must_use]
     pub fn fragment(&self) -> &'a Fragment {

@@ -164,6 +164,25 @@ pub trait Storage: Send + Sync + Debug {
     /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if something lies at `to`.
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
 
+    /// Moves an object, in the place of one at `to`, where the storage can do so in one step: nobody
+    /// ever finds nothing at `to`, and if it fails both stay. Of two names of one object nothing
+    /// happens. `false`, and nothing happens, where it cannot.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if no object lies at `from`; an error if a folder
+    /// lies at `to`.
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        let _ = (from, to);
+        Ok(false)
+    }
+
+    /// Copies an object, in the place of one at `to`, where the storage can do so without its bytes
+    /// coming here; `false`, and nothing happens, where it cannot.
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        let _ = (from, to);
+        Ok(false)
+    }
+
     /// Deletes objects, and folders with all that they hold; those that do not exist are no error.
     fn delete(&self, paths: &[StorePath]) -> Result<()>;
 
@@ -183,6 +202,21 @@ pub trait Storage: Send + Sync + Debug {
     fn make_folder(&self, path: &StorePath) -> Result<()> {
         let _ = path;
         Ok(())
+    }
+
+    /// Removes a folder that holds nothing at all, not even what listings pass over; one that holds
+    /// something stays, and one that is not there is no error. Where folders exist only as parts of
+    /// names, nothing happens.
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
+    /// Something right below a folder that listings pass over, as no path can name it or nothing can
+    /// be read of it, if there is any: whoever takes a folder for empty, or for copied, asks.
+    fn unlisted(&self, dir: &StorePath) -> Result<Option<String>> {
+        let _ = dir;
+        Ok(None)
     }
 
     /// Makes all that was written below a folder last through a failure of power, for others that

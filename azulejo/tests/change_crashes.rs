@@ -236,6 +236,24 @@ fn metadata_and_deletes() {
 }
 
 #[test]
+fn all_that_a_restoration_changes_of_cells_changes_at_once() {
+    for duplicates in [false, true] {
+        let prepare = |context: &Context| {
+            create_with(context, duplicates);
+            write(context, 1, 10);
+            write(context, 2, 20);
+        };
+        let restore = |context: &Context| context.array(URI).restore(15).map(drop);
+        let look = |context: &Context| {
+            let found = coordinates(context);
+            assert!(found == [1, 2] || found == [1], "{found:?}");
+            found
+        };
+        stopped_everywhere(prepare, restore, look, false);
+    }
+}
+
+#[test]
 fn fragments_go_together() {
     for consolidated in [false, true] {
         let prepare = |context: &Context| {

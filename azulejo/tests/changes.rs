@@ -10,7 +10,7 @@
 use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{Choice, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaBuilder, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
@@ -531,6 +531,120 @@ fn deletes_mean_the_fields_of_their_time() {
 }
 
 #[test]
+fn a_delete_at_an_earlier_time_means_the_schema_of_then() {
+    let context = context();
+    let words = |words: [&str; 2]| {
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let attribute = |name: &str, datatype| Attribute::new(name, datatype, CellValNum::ONE);
+    let colour = || attribute("w", Datatype::UInt8).enumerated("words");
+    let builder = sparse()
+        .enumeration(words(["red", "green"]))
+        .attribute_with(colour())
+        .attribute_with(attribute("b", Datatype::Int32));
+    create(&context, builder);
+    let columns = [
+        ColumnBuffers::of_values("x", (0..3i64).collect()),
+        ColumnBuffers::of_values("a", vec![0i32; 3]),
+        ColumnBuffers::of_values("w", vec![0u8, 1, 0]),
+        ColumnBuffers::of_values("b", vec![5i32, 6, 7]),
+    ];
+    write_columns(&context, columns, 2);
+    let drop = SchemaEvolution {
+        drop_attributes: ["w", "a", "b"].map(str::to_owned).to_vec(),
+        drop_enumerations: vec!["words".to_owned()],
+        add_attributes: vec![attribute("c", Datatype::Int8)],
+        ..SchemaEvolution::default()
+    };
+    context.array(URI).evolve(&drop, Some(10)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(["green", "red"])],
+        add_attributes: vec![colour(), attribute("a", Datatype::Float64)],
+        ..SchemaEvolution::default()
+    };
+    context.array(URI).evolve(&add, Some(20)).unwrap();
+    let then = |text: &str| at(&context, 5).condition(text).unwrap();
+    let array = context.array(URI);
+    array
+        .delete_cells(&then("w = 'red' and x < 2"), Some(5))
+        .unwrap();
+    assert_eq!(coordinates(&context, 6), [1, 2], "labels of then");
+    array.delete_cells(&then("b = 7"), Some(6)).unwrap();
+    assert_eq!(coordinates(&context, 7), [1], "an attribute of then");
+    array.delete_cells(&then("a = 0"), Some(7)).unwrap();
+    assert_eq!(coordinates(&context, 8), [0i64; 0], "the type of then");
+    assert_eq!(coordinates(&context, 4), [0, 1, 2]);
+}
+
+#[test]
+fn merged_cells_of_an_upgraded_array_keep_their_moments() {
+    let context = context();
+    create(
+        &context,
+        sparse().version(FormatVersion::new(12, "test").unwrap()),
+    );
+    write(&context, 0, 2, 1);
+    write(&context, 1, 2, 4);
+    let array = context.array(URI);
+    let all = Choice::new().amplification(100.0);
+    let all = FragmentOptions::new().choice(all);
+    assert_eq!(array.consolidate(&all).unwrap().len(), 1);
+    assert!(array.upgrade(Some(5)).unwrap());
+    let seen = || [2, 4, 7, 9].map(|time| coordinates(&context, time));
+    let object = context.object(URI);
+    object.create_snapshot("early", Some(2)).unwrap();
+    // The merged fragment has no times: what it has replaced shows what there was between them.
+    let kept = array.vacuum(Mode::Fragments, VacuumOptions::default());
+    assert_eq!(kept.unwrap().kept.len(), 2);
+    write(&context, 5, 1, 7);
+    write(&context, 2, 4, 9);
+    let before = seen();
+    assert_eq!(before[0], [0, 1]);
+    assert_eq!(before[3], [0, 1, 2, 3, 4, 5]);
+    // It ends where nothing else lies: its cells are merged with later ones.
+    assert_eq!(array.consolidate(&all).unwrap().len(), 1);
+    assert_eq!(seen(), before);
+    assert_eq!(at(&context, 99).fragments().len(), 1);
+    object.remove_snapshot("early").unwrap();
+}
+
+#[test]
+fn merged_cells_without_times_stay_apart_from_late_ones() {
+    let context = context();
+    create(
+        &context,
+        sparse().version(FormatVersion::new(12, "test").unwrap()),
+    );
+    write(&context, 0, 2, 1);
+    write(&context, 1, 2, 4);
+    let array = context.array(URI);
+    let all = Choice::new().amplification(100.0);
+    let all = FragmentOptions::new().choice(all);
+    assert_eq!(array.consolidate(&all).unwrap().len(), 1);
+    let merged = at(&context, 9).fragments()[0].name().to_owned();
+    assert!(array.upgrade(Some(5)).unwrap());
+    write(&context, 1, 1, 3);
+    write(&context, 7, 1, 8);
+    let names: Vec<_> = at(&context, 9)
+        .fragments()
+        .iter()
+        .map(|f| f.name().to_owned())
+        .collect();
+    assert_eq!(names.len(), 3);
+    let error = array
+        .consolidate(&FragmentOptions::new().fragments(names))
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::InvalidArgument(text) if text.contains("have no times")),
+        "{error}"
+    );
+    array.consolidate(&all).unwrap();
+    let left = at(&context, 9);
+    assert!(left.fragments().iter().any(|f| f.name() == merged));
+    assert_eq!(coordinates(&context, 9), [0, 1, 2, 7]);
+}
+
+#[test]
 fn deletes_compare_labels_and_test_for_null() {
     let context = context();
     let words =
@@ -836,4 +950,127 @@ fn all_changes_are_encrypted_where_the_array_is() {
         files(&context, "__meta").len() + files(&context, "__commits").len(),
         before
     );
+}
+
+#[test]
+fn nothing_is_restored_under_other_labels() {
+    let words = |words: &[&str]| {
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let attribute = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE);
+    for (now, restores) in [
+        (Some(vec!["red", "green", "blue"]), true),
+        (Some(vec!["green", "red"]), false),
+        (None, false),
+    ] {
+        let context = context();
+        let builder = sparse().enumeration(words(&["red", "green"]));
+        create(
+            &context,
+            builder.attribute_with(attribute().enumerated("words")),
+        );
+        let columns = [
+            ColumnBuffers::of_values("x", vec![1i64, 2]),
+            ColumnBuffers::of_values("a", vec![0i32; 2]),
+            ColumnBuffers::of_values("w", vec![0u8, 1]),
+        ];
+        write_columns(&context, columns, 2);
+        let array = context.array(URI);
+        let drop = SchemaEvolution {
+            drop_attributes: vec!["w".to_owned()],
+            drop_enumerations: vec!["words".to_owned()],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&drop, Some(10)).unwrap();
+        let add = SchemaEvolution {
+            add_attributes: vec![match &now {
+                Some(_) => attribute().enumerated("words"),
+                None => attribute(),
+            }],
+            add_enumerations: now.iter().map(|now| words(now)).collect(),
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&add, Some(20)).unwrap();
+        match array.restore(5) {
+            Ok(restored) => assert!(restores && restored.lost.is_empty(), "{now:?}"),
+            Err(error) => {
+                let refused =
+                    matches!(&error, Error::InvalidArgument(text) if text.contains("labels"));
+                assert!(!restores && refused, "{now:?}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_may_no_more_be_null_are_not_restored() {
+    let context = context();
+    let attribute = || Attribute::new("n", Datatype::Int32, CellValNum::ONE);
+    create(&context, sparse().attribute_with(attribute().nullable()));
+    let columns = [
+        ColumnBuffers::of_values("x", vec![1i64, 2]),
+        ColumnBuffers::of_values("a", vec![0i32; 2]),
+        ColumnBuffers::of_options("n", vec![Some(7i32), None]),
+    ];
+    write_columns(&context, columns, 2);
+    let array = context.array(URI);
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["n".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&drop, Some(10)).unwrap();
+    let add = SchemaEvolution {
+        add_attributes: vec![attribute()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(20)).unwrap();
+    assert_eq!(array.restore(5).unwrap().lost, ["n"]);
+}
+
+/// libtiledb reads no cell of an array with a delete whose set has not a byte.
+#[test]
+fn no_delete_stores_a_set_without_bytes() {
+    let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    for (text, left) in [
+        ("s in []", vec![0, 1, 2]),
+        ("s not in []", vec![]),
+        ("a in [] or x = 1", vec![0, 2]),
+        ("s in ['']", vec![1, 2]),
+        ("s in ['', '']", vec![1, 2]),
+        ("not (s in [''])", vec![0]),
+        ("w in ['nothing']", vec![0, 1, 2]),
+    ] {
+        let context = context();
+        let builder = sparse()
+            .enumeration(words.clone())
+            .attribute_with(
+                Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"),
+            )
+            .var_attribute("s", Datatype::StringUtf8);
+        create(&context, builder);
+        let columns = [
+            ColumnBuffers::of_values("x", (0..3i64).collect()),
+            ColumnBuffers::of_values("a", vec![0i32; 3]),
+            ColumnBuffers::of_values("w", vec![0u8, 1, 0]),
+            ColumnBuffers::of_strings("s", ["", "x", "y"]),
+        ];
+        write_columns(&context, columns, 10);
+        let condition = parse(&context, text);
+        context
+            .array(URI)
+            .delete_cells(&condition, Some(20))
+            .unwrap();
+        assert_eq!(coordinates(&context, 20), left, "{text}");
+        let array = at(&context, 20);
+        let mut todo = vec![&array.deletes()[0].kept];
+        while let Some(condition) = todo.pop() {
+            match condition {
+                Condition::In { values, .. } => {
+                    assert!(values.iter().any(|value| !value.is_empty()), "{text}");
+                }
+                Condition::And(children) | Condition::Or(children) => todo.extend(children),
+                _ => {}
+            }
+        }
+    }
 }

@@ -183,8 +183,9 @@ fn a_tree_of_folders_is_one_listing() {
     let files = 1 + 20 * 4;
     assert_eq!(
         cost,
-        [6, files, 1, files + 1, 1],
-        "what lies there, all of it, whether the target is free, a whole copy or an unfinished one, or a deletion to be finished; and the note of that"
+        [14, files + 1, 2, files + 4, 2],
+        "what lies there, twice; whether the target is free, a whole copy or an unfinished one, or a deletion to be finished; the note of that; \
+         and the claim of the place: as many for any number of files"
     );
     assert_eq!(
         cloud.context.array(copy).open().unwrap().fragments().len(),

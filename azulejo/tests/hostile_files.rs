@@ -13,8 +13,10 @@ use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::group::NewMember;
 use azulejo::read::ReadOptions;
+use azulejo::storage::{LocalStorage, Storage, Uri};
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error, Result};
+use bytes::Bytes;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -95,6 +97,49 @@ fn what_is_larger_than_memory_may_be_is_not_read() {
         matches!(vacuumed, Err(Error::Budget { .. })),
         "{vacuumed:?}"
     );
+}
+
+#[test]
+fn what_is_larger_together_than_memory_may_be_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    let uri = array(&context, folder.path());
+    let schemas = Path::new(&uri).join("__schema");
+    for number in 0..200 {
+        let name = format!("__{number}_{number}_{number:032x}");
+        let file = File::create_new(schemas.join(name)).unwrap();
+        // Each is less than the context may take.
+        file.set_len(48 << 20).unwrap();
+    }
+    let opened = context.array(&uri).open().map(drop);
+    match opened {
+        Err(Error::Budget { need, budget, .. }) => {
+            assert!(need > budget && budget == 64 << 20, "{need}, {budget}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_is_made_behind_a_link_that_leads_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = folder.path().join("outside");
+    let link = folder.path().join("__commits").join("__1_1_x_22.wrt");
+    fs::create_dir(link.parent().unwrap()).unwrap();
+    symlink(&outside, &link).unwrap();
+    let storage = LocalStorage::new();
+    let path = Uri::parse(link.to_str().unwrap()).unwrap().path().clone();
+    assert!(storage.put(&path, Bytes::new()).is_err());
+    assert!(!outside.exists());
+    fs::write(&outside, "mine").unwrap();
+    assert!(storage.put(&path, Bytes::new()).is_err());
+    assert_eq!(fs::read(&outside).unwrap(), b"mine");
+    // In the place of a file it goes.
+    fs::remove_file(&link).unwrap();
+    for body in ["x", "", ""] {
+        storage.put(&path, Bytes::from(body)).unwrap();
+        assert_eq!(storage.size(&path).unwrap(), body.len() as u64);
+    }
 }
 
 #[test]

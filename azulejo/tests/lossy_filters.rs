@@ -5,15 +5,17 @@
 mod support;
 
 use azulejo::check::CheckOptions;
-use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
+use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::space::Layout;
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
+use support::layouts::LAYOUTS;
 use support::model::Random;
 
 const URI: &str = "mem://a";
@@ -276,4 +278,77 @@ fn pictures_are_what_they_read_as() {
         let deep = CheckOptions::new().deep(true);
         assert_eq!(context.array(URI).check(deep).unwrap().findings, []);
     }
+}
+
+#[test]
+fn coordinates_are_what_they_read_as() {
+    let scale = Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 4,
+    };
+    let filters = Pipeline {
+        filters: vec![scale],
+        ..Pipeline::default()
+    };
+    let schema = ArraySchema::sparse()
+        .dimension_with(
+            Dimension::new("x", 0.0..=1e6)
+                .tile_extent(1000.0)
+                .filters(filters),
+        )
+        .attribute("a", Datatype::Int32)
+        .capacity(5)
+        .build()
+        .unwrap();
+    let context = context();
+    context.array(URI).create(schema).unwrap();
+    // Boxes are of the coordinates that were written, which are 0.4 more than those that are read. Each
+    // meets two of the other fragment.
+    let cells = 400;
+    for fragment in 0..2 {
+        let places = (0..cells).map(|i| 2 * i + 5 * fragment);
+        let columns = [
+            ColumnBuffers::of_values(
+                "x",
+                places
+                    .clone()
+                    .map(|x| f64::from(x) + 0.4)
+                    .collect::<Vec<_>>(),
+            ),
+            ColumnBuffers::of_values("a", places.collect::<Vec<i32>>()),
+        ];
+        let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    let array = context.array(URI).open().unwrap();
+    let mut expected: Vec<i32> = (0..cells).flat_map(|i| [2 * i, 2 * i + 5]).collect();
+    expected.sort_unstable();
+    for layout in LAYOUTS {
+        for memory in [1 << 30, 1 << 16, 1 << 14] {
+            let options = ReadOptions::new().layout(layout).memory_budget(memory);
+            let mut read: Vec<(f64, i32)> = Vec::new();
+            for batch in array.read(options).unwrap() {
+                let batch = batch.unwrap();
+                let places = batch.columns[0].values::<f64>().unwrap();
+                let values = batch.columns[1].values::<i32>().unwrap();
+                read.extend(places.iter().copied().zip(values.iter().copied()));
+            }
+            if matches!(layout, Layout::RowMajor | Layout::ColMajor) {
+                assert!(read.is_sorted_by_key(|cell| cell.0), "{layout:?}, {memory}");
+            }
+            read.sort_by_key(|cell| cell.1);
+            let values: Vec<i32> = read.iter().map(|cell| cell.1).collect();
+            assert_eq!(values, expected, "{layout:?}, {memory}");
+            assert!(read.iter().all(|cell| cell.0 == f64::from(cell.1)));
+        }
+    }
+    let bounds = [Aggregate::Min("x".into()), Aggregate::Max("x".into())];
+    let found = array.aggregate(ReadOptions::new(), &bounds).unwrap();
+    let value = |x: i32| AggregateValue::Cell {
+        datatype: Datatype::Float64,
+        bytes: f64::from(x).to_le_bytes().to_vec(),
+    };
+    assert_eq!(found, [value(0), value(2 * cells + 3)]);
 }

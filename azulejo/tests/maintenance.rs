@@ -700,6 +700,42 @@ fn a_plan_puts_overlapping_fragments_together() {
 }
 
 #[test]
+fn a_plan_of_an_earlier_time_names_the_fragments_of_that_time() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    let array = context.array(URI);
+    array
+        .create_at(schema(Kind::Sparse), 1)
+        .expect("it is made");
+    let write = |time| {
+        let cells = ColumnSet::of([
+            ColumnBuffers::of_values("x", vec![3i64]),
+            ColumnBuffers::of_values("y", vec![4i64]),
+            ColumnBuffers::of_values("a", vec![time as i32]),
+            ColumnBuffers::of_strings("s", ["text"]),
+        ]);
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(URI).writer(options).expect("a writer");
+        writer.write(&cells.expect("columns")).expect("cells");
+        writer.finish().expect("they count");
+    };
+    write(2);
+    write(5);
+    let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
+    assert_eq!(array.consolidate(&all).expect("a fragment").len(), 1);
+    let vacuumed = array.vacuum(Mode::Fragments, VacuumOptions::default());
+    vacuumed.expect("it is vacuumed");
+    // Late ones, between those that were merged.
+    write(3);
+    write(4);
+    let then = array.open_at(TimeRange::until(4)).expect("it opens");
+    let plan = then.consolidation_plan(1 << 20).expect("a plan");
+    let times = |name: &String| name.split('_').nth(2).map(str::to_owned);
+    let planned: Vec<_> = plan.nodes.iter().flatten().filter_map(times).collect();
+    assert_eq!(planned, ["3", "4"], "{plan:?}");
+}
+
+#[test]
 fn a_dense_choice_must_not_hide_what_lies_between() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);

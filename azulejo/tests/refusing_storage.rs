@@ -12,7 +12,7 @@ mod support;
 
 use azulejo::array::FragmentSelection;
 use azulejo::check::{CheckOptions, Severity};
-use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
@@ -451,4 +451,47 @@ fn a_file_that_has_vanished() {
     editor.add(added).unwrap();
     editor.commit().unwrap();
     assert_eq!(look(&sound).0.cell_num, before.0.cell_num + 100);
+}
+
+#[test]
+fn a_read_that_failed_is_not_complete() {
+    let memory = Arc::new(MemoryStorage::new());
+    prepare(
+        &context(Arc::clone(&memory) as Arc<dyn Storage>),
+        false,
+        false,
+    );
+    let failing = faulty(&memory, Fault::Vanished("a0.tdb".to_owned()));
+    let array = failing.array(URI).open().unwrap();
+    let mut reader = array.read(ReadOptions::new().fields(["a"])).unwrap();
+    for _ in 0..3 {
+        let mut data = [0; 4000];
+        let progress = reader.read_into(&mut [ColumnMut {
+            data: &mut data,
+            offsets: None,
+            validity: None,
+        }]);
+        assert!(progress.is_err(), "{progress:?}");
+    }
+    assert!(reader.next().is_none(), "nothing follows an error");
+}
+
+#[test]
+fn key_values_that_a_full_disk_refused_are_committed_again() {
+    let memory = Arc::new(MemoryStorage::new());
+    prepare(
+        &context(Arc::clone(&memory) as Arc<dyn Storage>),
+        false,
+        false,
+    );
+    let left = Arc::new(AtomicU64::new(0));
+    let full = faulty(&memory, Fault::Full(Arc::clone(&left)));
+    let mut changes = full.array(URI).change_metadata().unwrap();
+    let value = MetadataValue::new(Datatype::Int8, [42]);
+    changes.put("late", value.clone()).unwrap();
+    changes.commit().unwrap_err();
+    left.store(1 << 20, Ordering::SeqCst);
+    changes.commit().unwrap();
+    let array = full.array(URI).open().unwrap();
+    assert_eq!(array.metadata().unwrap()["late"], value);
 }

@@ -377,3 +377,67 @@ fn a_stream_gives_record_batches() {
     // The odd cells of three fragments differ, the even ones are the same.
     assert_eq!(rows, 1500 + 3 * 1500);
 }
+
+#[cfg(feature = "arrow")]
+#[test]
+fn nothing_follows_what_is_no_record_batch() {
+    use azulejo::arrow::ArrowOptions;
+    let context = Context::new(Config::default(), None).unwrap();
+    let schema = ArraySchema::sparse()
+        .capacity(100)
+        .dimension("x", 0..=9_999i64, 500)
+        .var_attribute("s", Datatype::StringUtf8);
+    let uri = "mem://torn";
+    context.array(uri).create(schema.build().unwrap()).unwrap();
+    let text = |x: i64| match x {
+        7 => vec![0xff],
+        x => format!("{x:0>200}").into_bytes(),
+    };
+    let cells = ColumnSet::of([
+        ColumnBuffers::of_strings("s", (0..5000).map(text)),
+        ColumnBuffers::of_values("x", (0..5000).collect::<Vec<i64>>()),
+    ]);
+    let mut writer = context.array(uri).writer(WriteOptions::new()).unwrap();
+    writer.write(&cells.unwrap()).unwrap();
+    writer.finish().unwrap();
+    let array = context.array(uri).open().unwrap();
+    let options = || ReadOptions::new().memory_budget(400_000);
+    assert!(array.read(options()).unwrap().count() > 2);
+
+    let reader = array.read(options()).unwrap();
+    let mut batches = reader.record_batches(ArrowOptions::default()).unwrap();
+    assert!(batches.next().unwrap().is_err());
+    assert!(batches.next().is_none());
+
+    let stream = array.read_stream(options());
+    let mut batches = stream.record_batches(ArrowOptions::default());
+    let executor = Executor::new();
+    assert!(executor.run(next(&mut batches)).unwrap().is_err());
+    assert!(executor.run(next(&mut batches)).is_none());
+}
+
+#[test]
+fn a_stream_that_finds_nothing_has_columns() {
+    let (array, ..) = distant(false);
+    let executor = Executor::new();
+    let nothing = Condition::compare("a", Comparison::Lt, (-1i32).to_le_bytes());
+    let options = ReadOptions::new().condition(nothing).fields(["x", "s"]);
+    let mut stream = array.read_stream(options.clone());
+    assert!(stream.empty().is_none());
+    assert!(executor.run(next(&mut stream)).is_none());
+    let empty = stream.empty().unwrap();
+    assert_eq!(empty.cell_num, 0);
+    let columns = empty.columns.iter();
+    let names: Vec<&str> = columns.map(|c| &*c.column_type.name).collect();
+    assert_eq!(names, ["x", "s"]);
+    #[cfg(feature = "arrow")]
+    {
+        let stream = array.read_stream(options);
+        let mut batches = stream.record_batches(azulejo::arrow::ArrowOptions::default());
+        assert!(batches.schema().unwrap().is_none());
+        assert!(executor.run(next(&mut batches)).is_none());
+        let schema = batches.schema().unwrap().unwrap();
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(names, ["x", "s"]);
+    }
+}

@@ -5,10 +5,13 @@
 mod support;
 
 use azulejo::column::{ColumnBuilder, ColumnType};
-use azulejo::format::{CellValNum, Datatype};
-use azulejo::read::ReadOptions;
+use azulejo::condition::{Comparison, Condition};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, Range};
+use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::Layout;
-use azulejo::{Array, ColumnBuffers, ColumnSet, Config, WriteOptions};
+use azulejo::{
+    Array, ColumnBuffers, ColumnSet, Config, Context, Subarray, TimeRange, WriteOptions,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use support::layouts::LAYOUTS;
@@ -38,6 +41,16 @@ fn expected(json: &[u8]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = cells.collect();
     cells.sort();
     cells
+}
+
+/// A column of coordinates.
+fn texts<const N: usize>(words: [&str; N]) -> ColumnBuffers {
+    let kind = ColumnType::new("k", Datatype::StringAscii).with_cell_val_num(CellValNum::Var);
+    let mut keys = ColumnBuilder::new(kind);
+    for word in words {
+        keys.append_cell(word.as_bytes(), true);
+    }
+    keys.finish()
 }
 
 fn read(array: &Array, layout: Layout, memory: u64) -> Vec<Cell> {
@@ -106,10 +119,7 @@ fn strings_written_over_are_there_once() {
     // One cell a write: each lies within what libtiledb wrote as one tile.
     for (i, word) in ["b", "é", "Kz", "Kö", "new", "ü"].into_iter().enumerate() {
         let value = 1000 + i as i32;
-        let kind = ColumnType::new("k", Datatype::StringAscii).with_cell_val_num(CellValNum::Var);
-        let mut keys = ColumnBuilder::new(kind);
-        keys.append_cell(word.as_bytes(), true);
-        let cells = ColumnSet::of([keys.finish(), ColumnBuffers::of_values("a", vec![value])]);
+        let cells = ColumnSet::of([texts([word]), ColumnBuffers::of_values("a", vec![value])]);
         let mut writer = handle.writer(WriteOptions::new()).expect("a writer");
         writer.write(&cells.expect("columns")).expect("a write");
         writer.finish().expect("a fragment");
@@ -117,4 +127,65 @@ fn strings_written_over_are_there_once() {
         let expected: Vec<Cell> = model.clone().into_iter().collect();
         holds(&handle.open().expect("an array"), &expected, word);
     }
+}
+
+#[test]
+fn only_results_come_of_tiles_that_meet_no_other() {
+    let schema = ArraySchema::sparse()
+        .string_dimension("k")
+        .attribute("a", Datatype::Int32)
+        .capacity(2)
+        .build()
+        .expect("a schema");
+    let context = Context::new(Config::new().threads(1), None).expect("a context");
+    let handle = context.array("mem://results");
+    handle.create_at(schema, 1).expect("an array");
+    // The boxes of the fragments meet, none of their tiles do.
+    let fragments = [["a", "b", "x", "y"], ["0", "1", "z0", "z1"]];
+    for (words, values, time) in [
+        (fragments[0], vec![1, 2, 3, 4], 10),
+        (fragments[1], vec![5, 6, 7, 8], 20),
+    ] {
+        let columns = ColumnSet::of([texts(words), ColumnBuffers::of_values("a", values)]);
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = handle.writer(options).expect("a writer");
+        writer.write(&columns.expect("columns")).expect("a write");
+        writer.finish().expect("a fragment");
+    }
+    let greater = |value: i32| Condition::compare("a", Comparison::Gt, value.to_le_bytes());
+    let read = |condition: Option<Condition>, range: bool, time: u64| {
+        let array = handle.open_at(TimeRange::until(time)).expect("an array");
+        LAYOUTS.map(|layout| {
+            let mut options = ReadOptions::new().layout(layout);
+            if let Some(condition) = &condition {
+                options = options.condition(condition.clone());
+            }
+            if range {
+                options = options.subarray(Subarray::ranges([Range {
+                    start: b"a".to_vec(),
+                    end: b"b".to_vec(),
+                }]));
+            }
+            let cells = array
+                .read(options)
+                .and_then(Reader::read_all)
+                .expect("cells");
+            let values = cells.column("a").expect("a column").values::<i32>();
+            let mut values = values.expect("numbers").to_vec();
+            values.sort_unstable();
+            values
+        })
+    };
+    let every = |values: &[i32]| LAYOUTS.map(|_| values.to_vec());
+    assert_eq!(read(Some(greater(1)), true, 30), every(&[2]));
+    assert_eq!(read(Some(greater(9)), true, 30), every(&[]));
+    assert_eq!(
+        read(Some(greater(1)), false, 30),
+        every(&[2, 3, 4, 5, 6, 7, 8])
+    );
+    let one = Condition::compare("a", Comparison::Eq, 1i32.to_le_bytes());
+    handle.delete_cells(&one, Some(40)).expect("a delete");
+    assert_eq!(read(None, true, 30), every(&[1, 2]));
+    assert_eq!(read(None, true, 40), every(&[2]));
+    assert_eq!(read(None, false, 40), every(&[2, 3, 4, 5, 6, 7, 8]));
 }

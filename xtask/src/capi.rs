@@ -1,7 +1,7 @@
 //! The shared library of `azulejo-capi`: building it, installing it, comparing its times with the
 //! reference's.
 
-use crate::cargo::{cargo, target};
+use crate::cargo::{cargo, target, whole_workspace};
 use crate::{Outcome, reference};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +14,18 @@ const SONAME: &str = "libtiledb.so.2.30";
 /// Builds the library and returns where it lies. `debug` builds are for trying things out: they have
 /// the features that the tests of the workspace have, for which all is built anyway.
 pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
-    let mut command = cargo();
-    command.current_dir(root).args(match debug {
-        true => ["build", "--workspace", "--exclude=azulejo-python", "--lib"].as_slice(),
-        false => ["build", "--package", "azulejo-capi", "--release"].as_slice(),
-    });
-    reference::run(&mut command)?;
+    let mut command = match debug {
+        true => whole_workspace(root, "build"),
+        false => cargo(),
+    };
+    reference::run(match debug {
+        true => command.args(["--exclude=azulejo-python", "--lib"]),
+        false => {
+            command
+                .current_dir(root)
+                .args(["build", "--package", "azulejo-capi", "--release"])
+        }
+    })?;
     let target = target(root);
     let name = format!(
         "{}azulejo_capi{}",

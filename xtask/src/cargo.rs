@@ -52,10 +52,22 @@ pub fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// Cargo's command for the workspace with the features that its tests have, so that nothing is compiled
+/// anew for a task; `AZULEJO_FEATURES` names more than the default ones, as `.ci/run` does.
+pub fn whole_workspace(root: &Path, command: &str) -> Command {
+    let mut build = cargo();
+    build
+        .current_dir(root)
+        .args([command, "--workspace", "--locked"]);
+    if let Some(features) = std::env::var_os("AZULEJO_FEATURES") {
+        build.arg("--features").arg(features);
+    }
+    build
+}
+
 /// Builds the command line as the tests of the workspace do, and says where it lies.
 pub fn program(root: &Path) -> Result<PathBuf, String> {
-    let build = ["build", "--locked", "--workspace", "--bin", "azulejo"];
-    reference::run(cargo().current_dir(root).args(build))?;
+    reference::run(whole_workspace(root, "build").args(["--bin", "azulejo"]))?;
     let name = format!("debug/azulejo{}", std::env::consts::EXE_SUFFIX);
     Ok(target(root).join(name))
 }

@@ -69,6 +69,9 @@ pub fn run(options: &[&str]) -> Outcome {
         None if quick => 3,
         None => 5,
     };
+    if cfg!(debug_assertions) {
+        println!("an unoptimised build: the results are looked at, the ratios say nothing");
+    }
     let python = reference::python()?;
     let dir = root()
         .join("target")

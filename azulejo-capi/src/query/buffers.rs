@@ -3,6 +3,8 @@
 use crate::error::{Failure, Result};
 use azulejo::column::{ColumnBuffers, ColumnMut};
 use azulejo_format::Datatype;
+use std::alloc::{Layout, alloc_zeroed};
+use std::ptr::NonNull;
 
 /// Memory of the caller's and the place where its size is kept: what there is room for before a
 /// submission, what was written after it.
@@ -115,16 +117,23 @@ unsafe impl Send for OwnMemory {}
 
 impl OwnMemory {
     /// Room for a size and `len` bytes.
-    pub fn zeroed(len: usize) -> Self {
-        let words = vec![0u64; len.div_ceil(8) + 1].into_boxed_slice();
-        Self {
-            words: Box::into_raw(words),
-        }
+    ///
+    /// # Errors
+    /// If there is no such memory: how much is wanted, others say.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        let count = len.div_ceil(8) + 1;
+        let none = || Failure::new(format!("there is no memory for a buffer of {len} bytes"));
+        let layout = Layout::array::<u64>(count).map_err(|_| none())?;
+        // SAFETY: the layout has at least one word.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(none)?;
+        Ok(Self {
+            words: std::ptr::slice_from_raw_parts_mut(memory.as_ptr().cast(), count),
+        })
     }
 
     /// Bytes, and the place of them.
-    pub fn holding(bytes: &[u8]) -> (Self, Place) {
-        let own = Self::zeroed(bytes.len());
+    pub fn holding(bytes: &[u8]) -> Result<(Self, Place)> {
+        let own = Self::zeroed(bytes.len())?;
         let place = Place {
             data: own.data(),
             size: own.words.cast(),
@@ -132,7 +141,7 @@ impl OwnMemory {
         };
         place.set_size(bytes.len());
         place.bytes_mut().copy_from_slice(bytes);
-        (own, place)
+        Ok((own, place))
     }
 
     /// A size alone, and a place that has no memory yet.
@@ -141,7 +150,7 @@ impl OwnMemory {
             .ok()
             .filter(|size| isize::try_from(*size).is_ok())
             .ok_or_else(|| Failure::new("a buffer size does not fit this machine"))?;
-        let own = Self::zeroed(0);
+        let own = Self::zeroed(0)?;
         let place = Place {
             data: std::ptr::null_mut(),
             size: own.words.cast(),
@@ -169,7 +178,7 @@ impl OwnMemory {
 
 impl Drop for OwnMemory {
     fn drop(&mut self) {
-        // SAFETY: it came out of a box, and this is its only owner.
+        // SAFETY: it was allocated with the layout of a box of words, and this is its only owner.
         drop(unsafe { Box::from_raw(self.words) });
     }
 }
@@ -245,14 +254,14 @@ impl OffsetsFormat {
     /// buffers tell.
     ///
     /// Sizes of buffers to write from count 8 bytes for each offset, also where these have 4, as in
-    /// the reference; a size that counts 4 is understood where the number of cells is known.
+    /// the reference; a size that counts 4 is understood where the number of cells is known. What is
+    /// less than an offset behind the last one is none.
     pub fn read(
         self,
         place: &Place,
         cells: Option<usize>,
         datatype: Datatype,
     ) -> Result<(Vec<u64>, Option<u64>)> {
-        let width = self.width();
         let bytes = if self.narrow {
             let size = usize::try_from(place.current()).unwrap_or(0);
             let wanted = cells.map(|cells| cells + usize::from(self.extra));
@@ -263,14 +272,9 @@ impl OffsetsFormat {
         } else {
             place.bytes()
         };
-        if !bytes.len().is_multiple_of(width) {
-            return Err(Failure::new(format!(
-                "the offsets buffer is no multiple of {width} bytes"
-            )));
-        }
         let unit = self.unit(datatype);
         // The engine wants one more than there are cells.
-        let mut offsets: Vec<u64> = Vec::with_capacity(bytes.len() / width + 1);
+        let mut offsets: Vec<u64> = Vec::with_capacity(bytes.len() / self.width() + 1);
         if self.narrow {
             offsets.extend(
                 bytes
@@ -406,8 +410,14 @@ pub fn column_mut<'a>(
     })
 }
 
-/// Copies a whole column; `false` if there is not enough room, which leaves sizes of 0.
-pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
+/// Copies the cells of a column from cell `from` on, as many as there is room for: how many. Where
+/// there is room for none the sizes are 0.
+pub fn copy(
+    column: &ColumnBuffers,
+    from: usize,
+    buffers: &FieldBuffers,
+    format: OffsetsFormat,
+) -> Result<usize> {
     let view = column.view();
     let datatype = column.column_type.datatype;
     let fail = |what: &str| {
@@ -417,48 +427,59 @@ pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsForma
         ))
     };
     let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
-    let start = view.offsets.and_then(|o| o.first().copied()).unwrap_or(0);
-    let end = view
-        .offsets
-        .and_then(|o| o.get(view.cell_num).copied())
-        .unwrap_or(view.data.len() as u64);
-    let bytes = view.data.get(start as usize..end as usize).unwrap_or(&[]);
-    let fits = data.capacity() >= bytes.len();
     let mut target = match (view.offsets, &buffers.offsets) {
         (Some(_), Some(place)) => Some(OffsetsTarget::new(*place, format, datatype)?),
         (Some(_), None) => return Err(fail("Offsets")),
         (None, _) => None,
     };
-    let offsets_fit = target
-        .as_mut()
-        .is_none_or(|target| target.slots().len() >= view.cell_num);
-    let validity_fits = buffers
-        .validity
-        .is_none_or(|place| place.capacity() >= view.cell_num);
-    if !(fits && offsets_fit && validity_fits) {
-        buffers.clear();
-        return Ok(false);
+    let mut cells = view.cell_num.saturating_sub(from);
+    if let Some(target) = &mut target {
+        cells = cells.min(target.slots().len());
     }
+    if let Some(place) = buffers.validity {
+        cells = cells.min(place.capacity());
+    }
+    let starts = view.offsets.map(|o| o.get(from..).unwrap_or_default());
+    let first = starts.and_then(|s| s.first().copied()).unwrap_or(0);
+    let bytes = match starts {
+        Some(starts) => {
+            // One more than the cells whose ends the memory reaches.
+            let room = data.capacity() as u64;
+            let within = starts.partition_point(|start| start - first <= room);
+            cells = cells.min(within.saturating_sub(1));
+            let end = starts.get(cells).copied().unwrap_or(first);
+            view.data.get(first as usize..end as usize)
+        }
+        None => {
+            cells = cells.min(data.capacity() / view.cell_size.max(1));
+            view.data
+                .get(from * view.cell_size..(from + cells) * view.cell_size)
+        }
+    };
+    if cells == 0 {
+        buffers.clear();
+        return Ok(0);
+    }
+    let bytes = bytes.unwrap_or_default();
     if let Some(slice) = data.bytes_mut().get_mut(..bytes.len()) {
         slice.copy_from_slice(bytes);
     }
     data.set_size(bytes.len());
-    if let (Some(target), Some(offsets)) = (&mut target, view.offsets) {
-        for (slot, offset) in target.slots().iter_mut().zip(offsets).take(view.cell_num) {
-            *slot = offset - start;
+    if let (Some(target), Some(starts)) = (&mut target, starts) {
+        for (slot, start) in target.slots().iter_mut().zip(starts).take(cells) {
+            *slot = start - first;
         }
-        target.finish(view.cell_num, bytes.len());
+        target.finish(cells, bytes.len());
     }
     if let Some(place) = buffers.validity {
-        let out = place
-            .bytes_mut()
-            .get_mut(..view.cell_num)
-            .unwrap_or_default();
+        let out = place.bytes_mut().get_mut(..cells).unwrap_or_default();
         match view.validity {
-            Some(validity) => out.copy_from_slice(validity.get(..view.cell_num).unwrap_or(&[])),
+            Some(validity) => {
+                out.copy_from_slice(validity.get(from..from + cells).unwrap_or_default());
+            }
             None => out.fill(1),
         }
-        place.set_size(view.cell_num);
+        place.set_size(cells);
     }
-    Ok(true)
+    Ok(cells)
 }

@@ -283,7 +283,7 @@ fn remote(
     let mut place = |size: PartSize| -> Result<Place> {
         match &mut cells {
             Some(rest) => {
-                let (own, place) = OwnMemory::holding(take(rest, size.current)?);
+                let (own, place) = OwnMemory::holding(take(rest, size.current)?)?;
                 memory.push(own);
                 Ok(place)
             }
@@ -336,7 +336,7 @@ pub fn allocate(
                 "Cannot submit query; its buffers would take more than the {limit} bytes of sm.mem.total_budget"
             )));
         }
-        let own = OwnMemory::zeroed(place.capacity());
+        let own = OwnMemory::zeroed(place.capacity())?;
         *place = place.moved_to(&own);
         memory.push(own);
     }

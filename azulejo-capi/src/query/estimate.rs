@@ -12,7 +12,7 @@ use azulejo::internal::{FragmentGrid, TileGrid};
 use azulejo::space::{DimSelection, Subarray};
 use azulejo_format::Datatype;
 use azulejo_format::range::compare;
-use azulejo_format::schema::{ArraySchema, FieldIndex};
+use azulejo_format::schema::{ArraySchema, Dimension, FieldIndex};
 use azulejo_format::{NdRectangle, Range};
 use std::cmp::Ordering;
 
@@ -124,6 +124,39 @@ pub fn sizes(
         sizes.validity = cells;
     }
     Ok(sizes)
+}
+
+/// How many fragments have a non-empty domain that meets the selection along every dimension. The
+/// reference knows once it has estimated sizes or read a selection, and says 0 before.
+pub fn relevant_fragments(state: &State, open: &OpenArray) -> Result<u64> {
+    let array = open.array()?;
+    let subarray = match &state.subarray {
+        Some(ranges) => ranges.subarray()?,
+        None => Subarray::all(),
+    };
+    let Subarray::Box(selections) = subarray else {
+        return Ok(array.fragments().len() as u64);
+    };
+    let meets = |fragment: &&Fragment| {
+        let Some(written) = &fragment.footer().non_empty_domain else {
+            return true;
+        };
+        let dimensions = &fragment.schema().domain.dimensions;
+        let mut along = selections.iter().zip(&written.ranges).zip(dimensions);
+        along.all(|((selection, written), dimension)| meets_along(dimension, selection, written))
+    };
+    Ok(array.fragments().iter().filter(meets).count() as u64)
+}
+
+/// Whether some range along a dimension meets another one.
+fn meets_along(dimension: &Dimension, selection: &DimSelection, written: &Range) -> bool {
+    let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+    match selection {
+        DimSelection::Ranges(ranges) => ranges
+            .iter()
+            .any(|range| !less(&range.end, &written.start) && !less(&written.end, &range.start)),
+        _ => true,
+    }
 }
 
 /// A tile, and which share of its cells is thought to be selected.

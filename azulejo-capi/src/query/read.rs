@@ -9,7 +9,7 @@ use super::{Reason, State, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use crate::subarray::Ranges;
-use azulejo::column::ColumnMut;
+use azulejo::column::{ColumnBuffers, ColumnMut};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::Aggregate;
 use azulejo::space::{DimSelection, Layout, Subarray};
@@ -24,14 +24,27 @@ pub struct ReadState {
     reader: Option<Reader>,
     /// Names of the fields that it reads, in its order.
     fields: Vec<String>,
-    /// Whether aggregates and labels have been computed.
-    rest_done: bool,
+    /// The values of aggregates, once all cells were read: kept for buffers that had no room.
+    aggregates: Option<Vec<ColumnBuffers>>,
+    /// The labels of which not all values were given yet.
+    labels: Vec<LabelValues>,
+    /// Whether the labels have been read.
+    labels_read: bool,
     /// How far it is, where the selection is given in parts.
     progress: Option<Progress>,
     /// Cells that the reader gave and the caller did not get.
     held: Held,
     /// Whether the reader has nothing more.
     at_end: bool,
+}
+
+/// The values of a dimension label where the dimension is selected.
+#[derive(Debug)]
+struct LabelValues {
+    name: String,
+    values: ColumnBuffers,
+    /// How many were given.
+    given: usize,
 }
 
 /// Where a buffer's cells come from.
@@ -181,7 +194,9 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             ReadState {
                 reader,
                 fields: names,
-                rest_done: false,
+                aggregates: None,
+                labels: Vec::new(),
+                labels_read: false,
                 progress,
                 held: Held::default(),
                 at_end: false,
@@ -225,6 +240,11 @@ fn step(
     labels: &[&FieldBuffers],
     format: OffsetsFormat,
 ) -> Result<bool> {
+    for named in &state.aggregates {
+        let own = aggregates.iter().filter(|b| b.name == named.name);
+        own.copied()
+            .try_for_each(|buffers| check_aggregate(named, buffers))?;
+    }
     let mut complete = true;
     if read.reader.is_some() {
         complete = fill(read, open.snapshot().schema(), fields, format)?;
@@ -234,31 +254,71 @@ fn step(
     } else {
         fields.iter().for_each(|buffers| buffers.clear());
     }
-    if !read.rest_done {
-        for buffers in labels {
-            complete &= read_label(state, open, buffers, format)?;
+    complete &= give_labels(read, state, open, labels, format)?;
+    // As in the reference: aggregates come with the last cells, and no submission before touches
+    // their buffers.
+    if read.reader.is_some() || aggregates.is_empty() {
+        return Ok(complete);
+    }
+    let values = match &read.aggregates {
+        Some(values) => values,
+        None => read.aggregates.insert(aggregate(state, open)?),
+    };
+    for (named, column) in state.aggregates.iter().zip(values) {
+        for buffers in aggregates.iter().filter(|b| b.name == named.name) {
+            complete &= buffers::copy(column, 0, buffers, format)? == column.cell_num;
         }
-        if !aggregates.is_empty() {
-            let wanted: Vec<Aggregate> = state
-                .aggregates
-                .iter()
-                .map(|named| named.aggregate.clone())
-                .collect();
-            let values = open.array()?.aggregate(options(state, open)?, &wanted)?;
-            for (named, value) in state.aggregates.iter().zip(&values) {
-                let column = to_column(named, value);
-                for buffers in aggregates
-                    .iter()
-                    .filter(|buffers| buffers.name == named.name)
-                {
-                    check_aggregate(named, buffers)?;
-                    complete &= buffers::copy(&column, buffers, format)?;
-                }
-            }
-        }
-        read.rest_done = complete || (labels.is_empty() && aggregates.is_empty());
     }
     Ok(complete)
+}
+
+/// The values of all aggregates.
+fn aggregate(state: &State, open: &OpenArray) -> Result<Vec<ColumnBuffers>> {
+    let wanted: Vec<Aggregate> = state
+        .aggregates
+        .iter()
+        .map(|named| named.aggregate.clone())
+        .collect();
+    let values = open.array()?.aggregate(options(state, open)?, &wanted)?;
+    let named = state.aggregates.iter().zip(&values);
+    Ok(named
+        .map(|(named, value)| to_column(named, value))
+        .collect())
+}
+
+/// Gives of the values of labels that were not given yet as many as there is room for; whether all
+/// are given.
+fn give_labels(
+    read: &mut ReadState,
+    state: &State,
+    open: &OpenArray,
+    labels: &[&FieldBuffers],
+    format: OffsetsFormat,
+) -> Result<bool> {
+    if !read.labels_read {
+        for buffers in labels {
+            let values = read_label(state, open, &buffers.name)?;
+            read.labels.push(LabelValues {
+                name: buffers.name.clone(),
+                values,
+                given: 0,
+            });
+        }
+        read.labels_read = true;
+    }
+    for label in &mut read.labels {
+        let buffers = labels.iter().find(|buffers| buffers.name == label.name);
+        let buffers = buffers.ok_or_else(|| {
+            Failure::new(format!(
+                "Cannot resubmit; the buffer of '{}' is gone",
+                label.name
+            ))
+        })?;
+        label.given += buffers::copy(&label.values, label.given, buffers, format)?;
+    }
+    read.labels
+        .retain(|label| label.given < label.values.cell_num);
+    Ok(read.labels.is_empty())
 }
 
 /// Checks the buffers of an aggregate.
@@ -395,14 +455,9 @@ fn take_cells(
 }
 
 /// Reads the values of a dimension label where the dimension is selected.
-fn read_label(
-    state: &State,
-    open: &OpenArray,
-    buffers: &FieldBuffers,
-    format: OffsetsFormat,
-) -> Result<bool> {
+fn read_label(state: &State, open: &OpenArray, name: &str) -> Result<ColumnBuffers> {
     let array = open.array()?;
-    let label = array.label(&buffers.name)?;
+    let label = array.label(name)?;
     let selection = match &state.subarray {
         Some(ranges) => match ranges.subarray()? {
             Subarray::Box(selections) => selections
@@ -413,10 +468,6 @@ fn read_label(
         },
         None => DimSelection::All,
     };
-    let values = label.read(selection)?;
-    let column = values
-        .columns
-        .get(1)
-        .ok_or_else(|| Failure::new("a label without values"))?;
-    buffers::copy(column, buffers, format)
+    let values = label.read(selection)?.columns.into_iter().nth(1);
+    values.ok_or_else(|| Failure::new("a label without values"))
 }

@@ -14,7 +14,9 @@ use azulejo::column::{ColumnBuffers, ColumnType, ColumnView};
 use azulejo::space::Subarray;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use azulejo_format::NdRectangle;
+use azulejo_format::path::{fragment_path, fragment_version};
 use azulejo_format::schema::{ArraySchema, Layout};
+use azulejo_format::timestamped_name::TimestampedName;
 
 /// What a write has made so far.
 #[derive(Debug, Default)]
@@ -69,6 +71,9 @@ impl<'a> Given<'a> {
                 .unwrap_or(data);
             Some(offsets)
         } else {
+            // What is less than a cell behind the last one is none.
+            let rest = data.len() % column_type.cell_size().max(1);
+            data = data.get(..data.len() - rest).unwrap_or(data);
             None
         };
         let validity = if column_type.nullable {
@@ -265,16 +270,23 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
 }
 
 /// Remembers fragments by their names.
-fn note(state: &mut State, open: &OpenArray, names: Vec<String>) {
+fn note(state: &mut State, open: &OpenArray, names: &[String]) -> Result<()> {
     for name in names {
-        let mut numbers = name
-            .trim_start_matches('_')
-            .split('_')
-            .map(|part| part.parse().unwrap_or(0));
-        let time = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        let uri = format!("{}/__fragments/{name}", crate::uri::absolute(open.uri()));
-        state.write.fragments.push((uri, time));
+        let time = TimestampedName::parse(name)?;
+        let uri = fragment_uri(open.uri(), name)?;
+        state
+            .write
+            .fragments
+            .push((uri, (time.t_start, time.t_end)));
     }
+    Ok(())
+}
+
+/// Where an array's fragment of this name lies, which its version decides.
+pub fn fragment_uri(array: &str, name: &str) -> Result<String> {
+    let parsed = TimestampedName::parse(name)?;
+    let path = fragment_path(&parsed, fragment_version(&parsed)?);
+    Ok(format!("{}/{path}", crate::uri::absolute(array)))
 }
 
 /// Writes what the caller's buffers hold.
@@ -305,7 +317,11 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             }
             if let Some(writer) = &mut state.write.global {
                 let failed = |error| outside::told(schema, &cells, "Write failed; ", &error);
-                writer.write_views(&cells).map_err(failed)?;
+                if let Err(error) = writer.write_views(&cells) {
+                    // What came before does not count either: whoever finalizes then has nothing.
+                    state.write.global = None;
+                    return Err(failed(error));
+                }
             }
         } else {
             write_fragments(state, open, &array, &cells)?;
@@ -342,8 +358,7 @@ fn write_fragments(
     let mut writer = array.writer(options(state, open)?)?;
     writer.write_views(cells).map_err(failed)?;
     let names = writer.finish().map_err(failed)?;
-    note(state, open, names);
-    Ok(())
+    note(state, open, &names)
 }
 
 /// Writes the values of dimension labels into their arrays.
@@ -388,7 +403,7 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
     }
     if let Some(writer) = state.write.global.take() {
         let names = writer.finish()?;
-        note(state, open, names);
+        note(state, open, &names)?;
     }
     Ok(())
 }

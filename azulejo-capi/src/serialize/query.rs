@@ -340,12 +340,12 @@ pub fn read(from: query::Reader<'_>, handle: &QueryHandle, side: Side, bytes: &[
         }
         buffers.push(buffer);
     }
-    let folder = format!("{}/__fragments", crate::uri::absolute(handle.open().uri()));
     let mut fragments = Vec::new();
     for each in from.get_written_fragment_info()? {
         let (time, name) = (each.get_timestamp_range()?, each.get_uri()?.to_str()?);
         let at = |index| time.try_get(index).unwrap_or(0);
-        fragments.push((format!("{folder}/{name}"), (at(0), at(1))));
+        let uri = crate::query::fragment_uri(handle.open().uri(), name)?;
+        fragments.push((uri, (at(0), at(1))));
     }
     let (subarray, condition) = read_work(from, handle)?;
     let content = QueryContent {

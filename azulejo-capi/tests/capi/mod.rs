@@ -266,8 +266,8 @@ impl Attr {
     }
 }
 
-/// Makes an array with one dimension `d` of int64 from 1 to `size`.
-pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, attributes: &[Attr]) {
+/// The schema of an array with one dimension `d` of int64 from 1 to `size`.
+pub fn schema(ctx: Handle, sparse: bool, size: i64, extent: i64, attributes: &[Attr]) -> Handle {
     let (mut domain, mut dimension, mut schema) = (null(), null(), null());
     ok!(tiledb_domain_alloc, ctx, &mut domain);
     ok!(
@@ -309,9 +309,16 @@ pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, att
         ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
         free!(tiledb_attribute_free, attribute);
     }
+    free!(tiledb_dimension_free, dimension; tiledb_domain_free, domain);
+    schema
+}
+
+/// Makes an array with such a schema.
+pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, attributes: &[Attr]) {
+    let mut schema = schema(ctx, sparse, size, extent, attributes);
     ok!(tiledb_array_schema_check, ctx, schema);
     ok!(tiledb_array_create, ctx, uri, schema);
-    free!(tiledb_array_schema_free, schema; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
+    free!(tiledb_array_schema_free, schema);
 }
 
 /// Opens an array.

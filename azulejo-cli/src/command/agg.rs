@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use std::io::Write;
 
 /// Runs the command.
-pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
+pub fn run(session: &mut Session, args: &AggArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
     let measures = args.aggregates.iter().map(|text| Measure::parse(text));
     let measures = measures.collect::<Result<Vec<_>>>()?;
@@ -29,7 +29,7 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
     let plain = |measure: &Measure| measure.is_plain() && !is_of_text(&array, measure);
     let plain = args.by.is_empty() && !args.skip_nan && measures.iter().all(plain);
     if !plain {
-        return groups::run(session, &array, &args, &measures);
+        return groups::run(session, &array, args, &measures);
     }
     let wanted = args
         .aggregates
@@ -40,13 +40,22 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         .iter()
         .try_for_each(|what| makes_sense(&array, what))?;
     let cells = SelectionArgs {
-        cells: args.selection,
+        cells: args.selection.clone(),
         order: Some(OrderArg::Unordered),
         ..SelectionArgs::default()
     };
     let selection = select(&array, &cells, Coordinates::Never)?;
     let values = match selection.options {
-        Some(options) => array.aggregate(options, &wanted)?,
+        Some(options) => {
+            let least = least_ticks(&array, &wanted);
+            let asked: Vec<Aggregate> = wanted.iter().cloned().chain(least).collect();
+            let mut values = array.aggregate(options, &asked)?;
+            // What is no time is the least tick, which the engine takes for one.
+            if values.split_off(wanted.len()).iter().any(is_no_time) {
+                return groups::run(session, &array, args, &measures);
+            }
+            values
+        }
         None => wanted.iter().map(of_nothing).collect(),
     };
     if session.output.json {
@@ -64,6 +73,28 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         table.row([what.to_string(), text(&array, what, value)?]);
     }
     print(&mut session.output, &table)
+}
+
+/// The least values of the fields of moments and durations that are summed up or compared.
+fn least_ticks(array: &Array, wanted: &[Aggregate]) -> Vec<Aggregate> {
+    let of_time = |what: &&Aggregate| {
+        let datatype = type_of(array, what);
+        datatype.is_some_and(|datatype| datatype.is_datetime() || datatype.is_time())
+    };
+    let weighed = wanted.iter().filter(|what| {
+        use Aggregate as A;
+        matches!(what, A::Sum(_) | A::Mean(_) | A::Min(_) | A::Max(_))
+    });
+    let names = weighed.filter(of_time).filter_map(Aggregate::field);
+    names.map(|name| Aggregate::Min(name.to_owned())).collect()
+}
+
+/// Whether a least value is that of no time.
+fn is_no_time(least: &AggregateValue) -> bool {
+    match least {
+        AggregateValue::Cell { datatype, bytes } => values::is_no_time(*datatype, bytes),
+        _ => false,
+    }
 }
 
 /// The type of an aggregate's field.

@@ -40,6 +40,9 @@ pub struct Done {
     pub unsound: bool,
 }
 
+/// A place that could not be looked into, and why.
+type Hidden = (String, azulejo::Error);
+
 /// What became of all of them.
 #[derive(Debug)]
 pub struct Summary {
@@ -66,8 +69,12 @@ pub fn each(
     columns: &[(&str, Align)],
     work: impl Fn(&Context, &str) -> azulejo::Result<Done> + Sync,
 ) -> Result<Summary> {
-    let objects = objects(session, uri, which)?;
-    let done = in_parallel(session, &objects, work)?;
+    let (mut objects, hidden) = objects(session, uri, which)?;
+    let mut done = in_parallel(session, &objects, work)?;
+    for (uri, error) in hidden {
+        objects.push(uri);
+        done.push(Err(error));
+    }
     let shorten = Shortener::new(uri)?;
     let mut outcome = Summary {
         objects: objects.len(),
@@ -113,23 +120,29 @@ pub fn each(
     Ok(outcome)
 }
 
-/// The object at a URI, or all of a kind below it, members of groups included, each once.
-fn objects(session: &Session, uri: &str, which: Objects) -> Result<Vec<String>> {
+/// The object at a URI, or all of a kind below it, members of groups included, each once; and what
+/// could not be looked into, where there may be more.
+fn objects(session: &Session, uri: &str, which: Objects) -> Result<(Vec<String>, Vec<Hidden>)> {
     let found = session.context.object(uri).object_type()?;
     let is_group = found == Some(ObjectType::Group);
     if found == Some(ObjectType::Array) || is_group && which == Objects::Outermost {
-        return Ok(vec![uri.to_owned()]);
+        return Ok((vec![uri.to_owned()], Vec::new()));
     }
     let mut objects: Vec<String> = Vec::new();
     if is_group && which == Objects::All {
         objects.push(uri.to_owned());
     }
-    let mut inside = usize::MAX;
+    let (mut inside, mut hidden) = (usize::MAX, Vec::new());
     for entry in session.context.object(uri).walk(MAX_DEPTH)? {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                session.output.note(&error.to_string());
+                // Others say it in their text.
+                let place = match &error {
+                    azulejo::Error::NotFound { uri, .. } => uri.clone(),
+                    _ => uri.to_owned(),
+                };
+                hidden.push((place, error));
                 continue;
             }
         };
@@ -149,7 +162,7 @@ fn objects(session: &Session, uri: &str, which: Objects) -> Result<Vec<String>> 
             objects.push(entry.uri);
         }
     }
-    Ok(objects)
+    Ok((objects, hidden))
 }
 
 /// Works on objects, some at a time; the results are in their order.

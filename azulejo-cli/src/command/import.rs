@@ -6,12 +6,13 @@ use crate::args::ImportArgs;
 use crate::command::schema::{print, show, type_text};
 use crate::error::{CliError, Result};
 use crate::import::Look;
+use crate::import::duplicates::{self, File, LeftOut};
 use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
 use crate::import::labels::{self, LabelFile};
 use crate::import::load::{Loaded, Loader};
 use crate::import::optimize;
-use crate::import::plan::{self, Plan};
+use crate::import::plan::{self, Plan, Shape};
 use crate::import::source::Source;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
@@ -40,8 +41,14 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     let inputs = Input::open_all(session, &args.files, args.format)?;
     let mut args = args.clone();
     args.shape.unique |= args.on_duplicate.is_some() && args.shape.schema.is_none();
-    for (at, input) in inputs.iter().enumerate() {
-        let imported = import(session, &args, input);
+    let mut files = Files {
+        inputs: &inputs,
+        at: 0,
+        left_out: None,
+    };
+    for at in 0..inputs.len() {
+        files.at = at;
+        let imported = import(session, &args, &mut files);
         if at > 0 && imported.is_err() && makes {
             undo(session, &args.uri);
         } else if at > 0 && imported.is_err() {
@@ -51,7 +58,62 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         // What follows goes into the array that the first file made.
         args.append = !args.dry_run;
     }
+    // Until the last of them is there the array is a part of what was asked for.
+    if makes {
+        session.context.object(&args.uri).end_making()?;
+    }
     Ok(())
+}
+
+/// The files of an import, which go into the array one after the other.
+struct Files<'a> {
+    inputs: &'a [Input],
+    /// The one that is imported.
+    at: usize,
+    /// For each the rows that are left out, once they were looked for in all of them; nothing where
+    /// they are left to the writer.
+    left_out: Option<Vec<LeftOut>>,
+}
+
+impl<'a> Files<'a> {
+    fn input(&self) -> Result<&'a Input> {
+        let input = self.inputs.get(self.at);
+        input.ok_or_else(|| CliError::usage("there is no file to import"))
+    }
+
+    /// The rows of the file that are left out of an array which keeps one cell for the same
+    /// coordinates, as those of other files count too; `None` where there is no other file.
+    fn left_out(
+        &mut self,
+        session: &Session,
+        args: &ImportArgs,
+        plan: &Plan,
+    ) -> Result<Option<LeftOut>> {
+        let schema = &plan.array.schema;
+        if self.inputs.len() < 2 || plan.shape != Shape::Sparse || schema.allows_dups {
+            return Ok(None);
+        }
+        if self.left_out.is_none() {
+            let mut sources = Vec::new();
+            for input in self.inputs {
+                let mut source = Source::open(input, args)?;
+                if source.names().is_empty() {
+                    let fields = schema.fields();
+                    source.assume_keys(fields.map(|field| schema.name_of(field).to_owned()));
+                }
+                sources.push(source);
+            }
+            let mut files = Vec::new();
+            for (input, source) in self.inputs.iter().zip(&sources) {
+                let targets = plan::targets(schema, source.names(), &|_| None)?;
+                files.push(File::new(&input.name, source, input.size, &targets));
+            }
+            let found = duplicates::find(session, &files, plan.rows, args.on_duplicate)?;
+            self.left_out = Some(found);
+        }
+        let found = self.left_out.as_ref().and_then(|files| files.get(self.at));
+        Ok(Some(found.cloned().unwrap_or_default()))
+    }
 }
 
 /// Deletes an array that holds only a part of what was to be imported.
@@ -65,10 +127,11 @@ fn undo(session: &Session, uri: &str) {
 }
 
 /// Imports a file, or several of the same kind of text.
-fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()> {
+fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<()> {
+    let input = files.input()?;
     let mut source = Source::open(input, args)?;
     if args.append {
-        return append(session, args, input, &mut source);
+        return append(session, args, files, &mut source);
     }
     let wished = args.shape.label.iter();
     let labels = wished.map(|wish| LabelFile::read(session, wish));
@@ -150,12 +213,11 @@ fn import(session: &mut Session, args: &ImportArgs, input: &Input) -> Result<()>
             .try_for_each(|label| label.write(&array, args.at))
     });
     let result =
-        labelled.and_then(|()| load(session, args, input, &source, &plan, &mut Vec::new()));
+        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Vec::new()));
     if result.is_err() {
         undo(session, &args.uri);
     }
     let loaded = result?;
-    session.context.object(&args.uri).end_making()?;
     report(session, args, input, loaded, &HashSet::new())
 }
 
@@ -173,6 +235,7 @@ fn look(args: &ImportArgs) -> Look {
         may_enumerate: enumerate.is_none(),
         enumerate: enumerate.unwrap_or_default(),
         narrow: args.fields.narrow,
+        ..Look::default()
     }
 }
 
@@ -250,9 +313,10 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
 fn append(
     session: &mut Session,
     args: &ImportArgs,
-    input: &Input,
+    files: &mut Files<'_>,
     source: &mut Source<'_>,
 ) -> Result<()> {
+    let input = files.input()?;
     let array = session.context.array(&args.uri).open()?;
     let schema = array.schema().clone();
     let columns = args.columns.clone();
@@ -305,7 +369,7 @@ fn append(
         )?;
     }
     let mut fragments = Vec::new();
-    let result = load(session, args, input, source, &plan, &mut fragments);
+    let result = load(session, args, files, source, &plan, &mut fragments);
     drop(hold);
     if result.is_err() && !fragments.is_empty() {
         let selection = FragmentSelection::Named(&fragments);
@@ -405,11 +469,13 @@ fn append_dry_run(
 fn load(
     session: &Session,
     args: &ImportArgs,
-    input: &Input,
+    files: &mut Files<'_>,
     source: &Source<'_>,
     plan: &Plan,
     written: &mut Vec<String>,
 ) -> Result<Loaded> {
+    let input = files.input()?;
+    let left_out = files.left_out(session, args, plan)?;
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
     let array = session.context.array(&args.uri).open_at(range)?;
     let loader = Loader {
@@ -420,6 +486,7 @@ fn load(
         append: args.append,
         fill: args.fill,
         on_duplicate: args.on_duplicate,
+        left_out,
     };
     loader.load(&array, plan, written)
 }

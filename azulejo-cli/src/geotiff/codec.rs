@@ -152,10 +152,16 @@ fn pack_bits(mut bytes: &[u8], need: usize) -> Vec<u8> {
     out
 }
 
-/// Numbers of whole bytes in little-endian order.
+/// Numbers of whole bytes from the file's order into that in which they are read on.
 fn swap(bytes: &mut [u8], order: ByteOrder, sample: Sample) {
     let bits = sample.bits();
-    if order == ByteOrder::Big && matches!(bits, 16 | 32 | 64) {
+    // Those of three bytes are unpacked, for which the highest bits stand first.
+    let turned = match bits {
+        16 | 32 | 64 => order == ByteOrder::Big,
+        24 => order == ByteOrder::Little,
+        _ => false,
+    };
+    if turned {
         bytes
             .chunks_exact_mut((bits / 8) as usize)
             .for_each(<[u8]>::reverse);
@@ -238,6 +244,21 @@ mod tests {
             unpack(&[0xab, 0xcd, 0xef], 3, 2, 12, 2),
             [0xbc, 0x0a, 0xef, 0x0d]
         );
+    }
+
+    #[test]
+    fn numbers_of_three_bytes_have_the_order_of_the_file() {
+        for (order, mut bytes) in [
+            (ByteOrder::Little, [0x56, 0x34, 0x12, 1, 0, 0]),
+            (ByteOrder::Big, [0x12, 0x34, 0x56, 0, 0, 1]),
+        ] {
+            swap(&mut bytes, order, Sample::Uint(24));
+            assert_eq!(
+                unpack(&bytes, 6, 2, 24, 4),
+                [0x56, 0x34, 0x12, 0, 1, 0, 0, 0],
+                "{order:?}"
+            );
+        }
     }
 
     #[test]

@@ -10,12 +10,14 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType, Field, TimeUnit};
 use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnType};
+use azulejo::format::datatype::Native;
 use azulejo::format::{CellValNum, Datatype, Physical};
+use std::sync::Arc;
 
 /// What is wrong with a row.
 type RowError = (usize, String);
@@ -76,7 +78,7 @@ fn type_of(
     data_type: &DataType,
 ) -> Result<(Datatype, CellValNum, Option<String>), String> {
     use Datatype as D;
-    let zone = |zone: &Option<std::sync::Arc<str>>| {
+    let zone = |zone: &Option<Arc<str>>| {
         zone.as_ref()
             .map(|zone| format!("{name:?} is stored in UTC; its time zone {zone:?} is not kept"))
     };
@@ -158,6 +160,30 @@ fn many(
     }
 }
 
+/// Numbers as cells have them as an Arrow array; truth values are their bytes.
+pub fn numbers_array(datatype: Datatype, data: &[u8]) -> ArrayRef {
+    fn of<T: ArrowPrimitiveType>(data: &[u8]) -> ArrayRef
+    where
+        T::Native: Native,
+    {
+        let values = data.chunks_exact(<T::Native as Native>::SIZE);
+        let values = values.map(<T::Native as Native>::read);
+        Arc::new(PrimitiveArray::<T>::from_iter_values(values))
+    }
+    match datatype.physical() {
+        Physical::I8 => of::<Int8Type>(data),
+        Physical::I16 => of::<Int16Type>(data),
+        Physical::I32 => of::<Int32Type>(data),
+        Physical::I64 => of::<Int64Type>(data),
+        Physical::U8 => of::<UInt8Type>(data),
+        Physical::U16 => of::<UInt16Type>(data),
+        Physical::U32 => of::<UInt32Type>(data),
+        Physical::U64 => of::<UInt64Type>(data),
+        Physical::F32 => of::<Float32Type>(data),
+        Physical::F64 => of::<Float64Type>(data),
+    }
+}
+
 /// The rows of an Arrow column as a column of the array.
 pub fn column(array: &ArrayRef, target: &Target) -> Result<ColumnBuffers, RecordError> {
     convert(array, target).map_err(|(row, reason)| RecordError {
@@ -188,23 +214,7 @@ fn convert(array: &ArrayRef, target: &Target) -> Converted {
         return fixed(Buffer::from_vec(ticks), nulls.as_ref(), target);
     }
     if datatype == Datatype::Bool {
-        let bytes = match array.data_type().is_numeric() {
-            // 0 and 1 are the truth values among numbers.
-            true => {
-                let bytes = numbers::<UInt8Type>(array, datatype)?;
-                let neither = |row: &usize| array.is_valid(*row) && bytes[*row] > 1;
-                if let Some(row) = (0..array.len()).find(neither) {
-                    let reason = format!("{} is not a value of {datatype}", text_of(array, row));
-                    return Err((row, reason));
-                }
-                bytes
-            }
-            false => {
-                let bits = cast_to(array, &DataType::Boolean)?;
-                let bits = bits.as_boolean().values();
-                Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
-            }
-        };
+        let bytes = truths(array, datatype)?;
         return fixed(bytes, nulls.as_ref(), target);
     }
     let data = match datatype.physical() {
@@ -237,8 +247,65 @@ fn number_type(physical: Physical) -> DataType {
     }
 }
 
+/// The same values in another type. What that type does not hold the cast makes null, which is an
+/// error: it was there.
 fn cast_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, RowError> {
-    cast(array, to).map_err(|e| (0, e.to_string()))
+    let cast = cast(array, to).map_err(|e| (0, e.to_string()))?;
+    let (before, after) = (array.logical_nulls(), cast.logical_nulls());
+    let count = |nulls: &Option<NullBuffer>| nulls.as_ref().map_or(0, NullBuffer::null_count);
+    if count(&after) > count(&before) {
+        let is_null = |nulls: &Option<NullBuffer>, row| {
+            nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+        };
+        let lost = (0..array.len()).find(|&row| is_null(&after, row) && !is_null(&before, row));
+        let row = lost.unwrap_or(0);
+        return Err((
+            row,
+            format!("{} is not a value of {to}", text_of(array, row)),
+        ));
+    }
+    Ok(cast)
+}
+
+/// The truth values of a column, as bytes; words for them are those of CSV files.
+fn truths(array: &ArrayRef, datatype: Datatype) -> Result<Buffer, RowError> {
+    let no_value = |row| {
+        let reason = format!("{} is not a value of {datatype}", text_of(array, row));
+        (row, reason)
+    };
+    if array.data_type().is_numeric() {
+        // 0 and 1 are the truth values among numbers.
+        let bytes = numbers::<UInt8Type>(array, datatype)?;
+        let neither = |row: &usize| array.is_valid(*row) && bytes[*row] > 1;
+        return match (0..array.len()).find(neither) {
+            Some(row) => Err(no_value(row)),
+            None => Ok(bytes),
+        };
+    }
+    if is_text(array.data_type()) {
+        let text = cast_to(array, &DataType::LargeUtf8)?;
+        let text = text.as_string::<i64>();
+        let truth = |row: usize| match text.is_valid(row) {
+            true => parse::boolean(text.value(row).as_bytes())
+                .map(u8::from)
+                .map_err(|reason| (row, reason)),
+            false => Ok(0),
+        };
+        let bytes = (0..text.len()).map(truth).collect::<Result<Vec<u8>, _>>()?;
+        return Ok(Buffer::from_vec(bytes));
+    }
+    let bits = cast_to(array, &DataType::Boolean)?;
+    let bits = bits.as_boolean().values();
+    Ok(Buffer::from_vec(
+        bits.iter().map(u8::from).collect::<Vec<u8>>(),
+    ))
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
 }
 
 /// Numbers of another type, each of which must fit.
@@ -335,12 +402,27 @@ fn tick_nanos(data_type: &DataType) -> Option<i128> {
     }
 }
 
+const SECOND: i128 = 1_000_000_000;
+
+/// The length of a tick in nanoseconds; `None` of months, years and what is shorter.
+fn nanos_of(datatype: Datatype) -> Option<i128> {
+    use Datatype as D;
+    Some(match datatype {
+        D::DateTimeWeek => 7 * scalar::DAY,
+        D::DateTimeDay => scalar::DAY,
+        D::DateTimeHour | D::TimeHour => 3600 * SECOND,
+        D::DateTimeMinute | D::TimeMinute => 60 * SECOND,
+        D::DateTimeSecond | D::TimeSecond => SECOND,
+        D::DateTimeMilli | D::TimeMilli => 1_000_000,
+        D::DateTimeMicro | D::TimeMicro => 1_000,
+        D::DateTimeNano | D::TimeNano => 1,
+        _ => return None,
+    })
+}
+
 /// Ticks of a datetime or time type. Integers count as ticks already.
 fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
-    if matches!(
-        array.data_type(),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-    ) {
+    if is_text(array.data_type()) {
         let text = cast_to(array, &DataType::LargeUtf8)?;
         let text = text.as_string::<i64>();
         let tick = |row: usize| match text.is_valid(row) {
@@ -383,35 +465,43 @@ fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
 }
 
 /// How ticks of one length become ticks of another.
-enum TickRule {
+#[derive(Debug)]
+pub enum TickRule {
     Times(i64),
     Over(i64),
-    /// Seconds to months (1) or years (12).
+    /// Ticks of some seconds, or of a part of one, to months (1) or years (12).
     Months {
+        seconds: i64,
         per_second: i64,
         months: i64,
     },
 }
 
 impl TickRule {
+    /// From one type of moments, or of durations, to another; `None` where there is no way.
+    pub fn between(from: Datatype, to: Datatype) -> Option<Self> {
+        let alike = from.is_datetime() && to.is_datetime() || from.is_time() && to.is_time();
+        match alike {
+            true if from == to => Some(Self::Times(1)),
+            true => Self::new(to, nanos_of(from)?),
+            false => None,
+        }
+    }
+
     fn new(datatype: Datatype, from: i128) -> Option<Self> {
         use Datatype as D;
-        let second = 1_000_000_000i128;
         let to = match datatype {
             D::DateTimeYear | D::DateTimeMonth => {
-                let per_second = i64::try_from(second / from.min(second)).ok()?;
                 let months = if datatype == D::DateTimeYear { 12 } else { 1 };
-                return (from <= second).then_some(Self::Months { per_second, months });
+                let seconds = i64::try_from((from / SECOND).max(1)).ok()?;
+                let per_second = i64::try_from(SECOND / from.min(SECOND)).ok()?;
+                return Some(Self::Months {
+                    seconds,
+                    per_second,
+                    months,
+                });
             }
-            D::DateTimeWeek => 7 * scalar::DAY,
-            D::DateTimeDay => scalar::DAY,
-            D::DateTimeHour | D::TimeHour => 3600 * second,
-            D::DateTimeMinute | D::TimeMinute => 60 * second,
-            D::DateTimeSecond | D::TimeSecond => second,
-            D::DateTimeMilli | D::TimeMilli => 1_000_000,
-            D::DateTimeMicro | D::TimeMicro => 1_000,
-            D::DateTimeNano | D::TimeNano => 1,
-            _ => return None,
+            _ => nanos_of(datatype)?,
         };
         let ratio = |a: i128, b: i128| i64::try_from(a / b).ok();
         if from >= to {
@@ -421,7 +511,8 @@ impl TickRule {
         }
     }
 
-    fn apply(&self, tick: i64) -> Option<i64> {
+    /// The tick that is the same moment; `None` if there is none.
+    pub fn apply(&self, tick: i64) -> Option<i64> {
         match *self {
             // The least tick is no time, whatever the unit.
             _ if tick == i64::MIN => Some(tick),
@@ -429,11 +520,16 @@ impl TickRule {
             Self::Over(divisor) => {
                 (tick.rem_euclid(divisor) == 0).then(|| tick.div_euclid(divisor))
             }
-            Self::Months { per_second, months } => {
+            Self::Months {
+                seconds,
+                per_second,
+                months,
+            } => {
                 if tick.rem_euclid(per_second) != 0 {
                     return None;
                 }
-                let (month, first) = scalar::month_of(tick.div_euclid(per_second));
+                let second = tick.div_euclid(per_second).checked_mul(seconds)?;
+                let (month, first) = scalar::month_of(second);
                 (first && month.rem_euclid(months) == 0).then(|| month.div_euclid(months))
             }
         }

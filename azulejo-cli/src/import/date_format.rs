@@ -19,17 +19,15 @@ impl DateFormat {
             .to_zoned(jiff::tz::TimeZone::UTC)
             .map_err(|e| e.to_string())?;
         let written = strtime::format(format, &zoned).map_err(|e| e.to_string())?;
-        let read = BrokenDownTime::parse(format, &written)
-            .ok()
-            .and_then(|read| read.to_date().ok());
-        if read != Some(day.date()) {
+        let read = BrokenDownTime::parse(format, &written).ok();
+        let said = read.as_ref().and_then(|read| read.to_date().ok());
+        if said != Some(day.date()) {
             return Err(format!(
                 "{format:?} does not say a whole date, as %d/%m/%Y does"
             ));
         }
-        let timed = ["%H", "%I", "%T", "%R", "%k", "%l", "%s", "%c", "%r", "%X"]
-            .iter()
-            .any(|part| format.contains(part));
+        // There are many ways to write an hour (`%H`, `%-H`, `%k`, `%I %p`, `%T`, ..).
+        let timed = read.is_some_and(|read| read.hour().is_some());
         Ok(Self {
             format: format.to_owned(),
             timed,
@@ -85,6 +83,13 @@ mod tests {
         same("%d.%m.%Y %H:%M", "01.02.1969 03:04", "1969-02-01T03:04:00");
         same("%Y%m%d", "20240229", "2024-02-29");
         same("%b %d, %Y", "May 01, 2024", "2024-05-01");
+        same("%d.%m.%Y %-H:%M", "01.02.2024 3:04", "2024-02-01T03:04:00");
+        same("%d.%m.%Y %_H:%M", "01.02.2024  3:04", "2024-02-01T03:04:00");
+        same(
+            "%m/%d/%Y %-I:%M %p",
+            "02/01/2024 3:04 PM",
+            "2024-02-01T15:04:00",
+        );
         same(
             "%Y-%m-%d %H:%M:%S%.f %z",
             "2024-05-01 12:00:00.250 +0200",

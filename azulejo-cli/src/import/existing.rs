@@ -3,7 +3,7 @@
 use super::Look;
 use super::grid;
 use super::load;
-use super::npy_file;
+use super::npy_file::Turn;
 use super::plan::{self, Plan, Shape};
 use super::profile::Profile;
 use super::source::Source;
@@ -54,6 +54,7 @@ pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bo
     Look {
         columns,
         enumerate: labelled.map(|a| a.name.clone()).collect(),
+        labelled: true,
         ..Look::default()
     }
 }
@@ -142,6 +143,9 @@ fn grid_shape(
         )
     };
     let none = || CliError::usage("the array has a dimension without a domain");
+    if let Source::Npy(file, _) = source {
+        check_axes(&file.shape, dimensions.len())?;
+    }
     // Rows are added behind those that are there.
     if let [dimension] = &dimensions[..] {
         let start = match place.and_then(|place| place.start(0, dimension, true)) {
@@ -166,7 +170,7 @@ fn grid_shape(
     }
     let ranges = match source {
         // An array in a file has a shape of its own.
-        Source::Npy(file, _) if file.shape.len() == dimensions.len() => {
+        Source::Npy(file, _) => {
             let mut starts = starts().ok_or_else(none)?;
             if let Some(place) = place {
                 let along = place.append_dim(schema)?;
@@ -392,18 +396,30 @@ impl Misfits {
     }
 }
 
+/// An array in a file has as many axes as the array that it goes into; a single number has the one
+/// cell of a single axis.
+fn check_axes(lengths: &[u64], dimensions: usize) -> Result<()> {
+    if lengths.len() == dimensions || lengths.is_empty() && dimensions == 1 {
+        return Ok(());
+    }
+    let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
+    Err(CliError::usage(format!(
+        "the array in the file is {}, and the array has {dimensions} dimension{}",
+        match lengths.is_empty() {
+            true => "a single number".to_owned(),
+            false => format!("{} long", lengths.join(" x ")),
+        },
+        if dimensions == 1 { "" } else { "s" }
+    )))
+}
+
 fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {
     let [target] = targets else {
         return Err(CliError::usage(
             "an .npy file fills arrays with one attribute",
         ));
     };
-    if npy_file::is_decoded(column, &target.column) {
-        return Ok(());
-    }
-    let same = target.column.datatype.physical() == column.datatype.physical()
-        && target.column.cell_size() == column.cell_size();
-    if same && target.labels.is_none() && !target.column.is_var() {
+    if Turn::of(column, &target.column, false).is_some() {
         return Ok(());
     }
     Err(CliError::usage(format!(

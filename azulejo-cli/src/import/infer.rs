@@ -309,6 +309,11 @@ impl TextProfile {
         self.nulls += rows;
     }
 
+    /// The different texts, whatever they look like.
+    pub fn labels(&self) -> Labels {
+        self.labels.clone()
+    }
+
     /// Rows seen.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -335,6 +340,15 @@ impl TextProfile {
             if let Some((low, high)) = self.integers {
                 let mine = reals.get_or_insert((low as f64, high as f64));
                 *mine = (mine.0.min(low as f64), mine.1.max(high as f64));
+            }
+            let exact = -EXACT..=EXACT;
+            let beyond =
+                |(low, high): (i128, i128)| !exact.contains(&low) || !exact.contains(&high);
+            if self.seen & seen::WIDE != 0 || self.integers.is_some_and(beyond) {
+                note = Some(format!(
+                    "{name:?} holds integers beside reals and becomes FLOAT64, which rounds those beyond 2^53; \
+                     --type {name}=STRING_ASCII keeps every digit"
+                ));
             }
             (
                 Datatype::Float64,
@@ -439,6 +453,9 @@ fn widen(bounds: &mut Option<(i128, i128)>, low: i128, high: i128) {
     let mine = bounds.get_or_insert((low, high));
     *mine = (mine.0.min(low), mine.1.max(high));
 }
+
+/// Up to here reals have all integers.
+const EXACT: i128 = 1 << 53;
 
 /// INT64, or UINT64 where it must be; `None` where neither holds all values.
 fn integer_type(bounds: Option<(i128, i128)>) -> Option<(Datatype, Option<Bounds>)> {

@@ -19,17 +19,25 @@ pub struct Part<'a> {
     pub array: bool,
 }
 
-/// For each file begun the number of line ends before it.
+/// For each file begun the number of line ends and of bytes before it.
 #[derive(Debug, Clone, Default)]
-pub struct Starts(Arc<Mutex<Vec<u64>>>);
+pub struct Starts(Arc<Mutex<Vec<(u64, u64)>>>);
 
 impl Starts {
     /// The file in which a line is, and how many line ends of the whole are before that file.
     pub fn find(&self, line: u64) -> (usize, u64) {
         let starts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = starts.partition_point(|start| *start <= line);
+        let at = starts.partition_point(|start| start.0 <= line);
         let at = at.saturating_sub(1);
-        (at, starts.get(at).copied().unwrap_or(0))
+        (at, starts.get(at).map_or(0, |start| start.0))
+    }
+
+    /// Where files begin within so many bytes of the whole from `first` on.
+    pub fn within(&self, first: u64, bytes: usize) -> Vec<usize> {
+        let starts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside = starts.iter().filter_map(|start| start.1.checked_sub(first));
+        let inside = inside.filter(|at| (1..bytes as u64).contains(at));
+        inside.map(|at| at as usize).collect()
     }
 }
 
@@ -38,6 +46,7 @@ pub struct Joined {
     waiting: VecDeque<(File, u64, bool)>,
     current: Option<Box<dyn Read + Send>>,
     lines: u64,
+    bytes: u64,
     last: u8,
     /// Where each file begins.
     pub starts: Starts,
@@ -56,6 +65,7 @@ impl Joined {
                 .collect::<crate::error::Result<_>>()?,
             current: None,
             lines: 0,
+            bytes: 0,
             last: b'\n',
             starts: Starts::default(),
         })
@@ -75,12 +85,13 @@ impl Read for Joined {
                     };
                     *first = b'\n';
                     (self.last, self.lines) = (b'\n', self.lines + 1);
+                    self.bytes += 1;
                     self.waiting.push_front((file, skip, array));
                     return Ok(1);
                 }
                 file.seek(SeekFrom::Current(i64::try_from(skip).unwrap_or(i64::MAX)))?;
                 let mut starts = self.starts.0.lock().unwrap_or_else(PoisonError::into_inner);
-                starts.push(self.lines);
+                starts.push((self.lines, self.bytes));
                 drop(starts);
                 self.current = Some(match array {
                     true => Box::new(Items::new(BufReader::with_capacity(1 << 18, file))),
@@ -98,6 +109,7 @@ impl Read for Joined {
             };
             self.last = *last;
             self.lines += super::text::line_ends(&buffer[..read]);
+            self.bytes += read as u64;
             return Ok(read);
         }
     }

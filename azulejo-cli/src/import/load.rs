@@ -7,7 +7,7 @@
 //! budget is read once per slab; what has no rows there stays unwritten, where it can.
 
 use super::batch::Batch;
-use super::duplicates::{self, LeftOut};
+use super::duplicates::{self, File, LeftOut};
 use super::grid::Grid;
 use super::options_at;
 use super::plan::{Plan, Shape};
@@ -52,6 +52,8 @@ pub struct Loader<'a> {
     pub fill: bool,
     /// What becomes of rows with the same coordinates, where the array keeps one cell for each.
     pub on_duplicate: Option<OnDuplicate>,
+    /// The rows that are left out of a sparse array, where they are known already.
+    pub left_out: Option<LeftOut>,
 }
 
 impl Loader<'_> {
@@ -104,7 +106,14 @@ impl Loader<'_> {
     ) -> Result<u64> {
         let (mut batch, mut cells, share) = (Batch::default(), 0, self.share());
         let left_out = match (array.schema().allows_dups, self.on_duplicate) {
-            (false, wish) => duplicates::find(self.session, self.source, self.size, plan, wish)?,
+            (false, wish) => match &self.left_out {
+                Some(left_out) => left_out.clone(),
+                None => {
+                    let file = File::new("", self.source, self.size, &plan.targets);
+                    let found = duplicates::find(self.session, &[file], plan.rows, wish)?;
+                    found.into_iter().next().unwrap_or_default()
+                }
+            },
             (true, Some(_)) => {
                 return Err(CliError::usage(
                     "--on-duplicate: the array keeps all cells with the same coordinates",
@@ -237,7 +246,7 @@ impl Loader<'_> {
             )));
         }
         let gaps = self.gaps(plan, grid);
-        let (mut done, mut loaded) = (0, Loaded::default());
+        let (mut done, mut loaded, mut rows) = (0, Loaded::default(), 0);
         while done < grid.len() {
             let steps = match grid.whole_tiles(done, most) {
                 0 => most.min(grid.len() - done),
@@ -246,11 +255,12 @@ impl Loader<'_> {
             let mut slab = Slab::new(grid, done, steps, plan);
             self.source
                 .read(self.session, &plan.targets, self.size, &mut |row, set| {
+                    rows = rows.max(row + set.cell_num as u64);
                     slab.take(row, &set)
                 })?;
             let wish = self.on_duplicate.unwrap_or(OnDuplicate::Error);
-            let same =
-                |first, second| duplicates::same_place(self.session, self.source, first, second);
+            let row = |row| self.source.row_text(self.session, row);
+            let same = |first, second| duplicates::same_place(&row(first), &row(second));
             loaded.cells += slab.rows();
             let boxes = slab.finish(schema, &gaps, (wish, &same))?;
             loaded.filled += boxes.filled;
@@ -260,6 +270,14 @@ impl Loader<'_> {
                 written.extend(writer.finish()?);
             }
             done += steps;
+        }
+        // Each row lies in one slab: the box is that of all rows.
+        if loaded.cells != rows {
+            return Err(CliError::Format(format!(
+                "{} of the {} rows found no place in the box that the first look gave: did the file change?",
+                crate::size::count(rows.saturating_sub(loaded.cells)),
+                crate::size::count(rows)
+            )));
         }
         Ok(loaded)
     }

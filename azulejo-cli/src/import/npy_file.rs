@@ -1,8 +1,15 @@
 //! NumPy's `.npy`: one array, which becomes a dense attribute.
 
+use super::ImportError;
+use super::arrow::{self, TickRule};
 use super::input::Input;
-use crate::error::Result;
-use azulejo::column::ColumnType;
+use super::parse;
+use super::target::Target;
+use super::text::RecordError;
+use crate::error::{CliError, Result};
+use crate::value;
+use arrow_buffer::Buffer;
+use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnType};
 use azulejo::format::{CellValNum, Datatype};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -107,6 +114,18 @@ impl<'a> NpyFile<'a> {
         ColumnType::new(name, self.datatype).with_cell_val_num(self.cell_val_num)
     }
 
+    /// An error in a row of a part of the file that begins with `first`.
+    pub fn error(&self, first: u64, error: RecordError) -> CliError {
+        ImportError {
+            file: self.input.name.clone(),
+            line: None,
+            row: Some(first + error.row as u64 + 1),
+            column: error.column,
+            reason: error.reason,
+        }
+        .into()
+    }
+
     /// The cells from the first to the last.
     pub fn cells_reader(&self) -> Result<CellReader<'_>> {
         let mut file = self.input.reader()?;
@@ -150,11 +169,121 @@ impl CellReader<'_> {
     }
 }
 
-/// Whether the elements of a file are UTF-32 and the cells they become UTF-8.
-pub fn is_decoded(elements: &ColumnType, cells: &ColumnType) -> bool {
-    elements.datatype == Datatype::StringUtf32
-        && cells.datatype == Datatype::StringUtf8
-        && cells.is_var()
+/// How elements of a file become cells.
+#[derive(Debug)]
+pub enum Turn {
+    /// They have the same bytes.
+    Same,
+    /// UTF-32 becomes UTF-8.
+    Text,
+    /// Numbers become numbers of another type, each of which must fit.
+    Numbers,
+    /// Ticks become ticks of another length, each of which must come out even.
+    Ticks(TickRule),
+}
+
+impl Turn {
+    /// How elements of one type become cells of another; `None` where there is no way. Integers are
+    /// moments only where it is `asked` for.
+    pub fn of(elements: &ColumnType, cells: &ColumnType, asked: bool) -> Option<Self> {
+        let (from, to) = (elements.datatype, cells.datatype);
+        if cells.enumeration.is_some() {
+            return None;
+        }
+        if from == Datatype::StringUtf32 && to == Datatype::StringUtf8 && cells.is_var() {
+            return Some(Self::Text);
+        }
+        let lump = |of: Datatype| parse::is_text(of) || parse::is_bytes(of);
+        if lump(from) || lump(to) {
+            let alike = lump(from) && lump(to) && from.physical() == to.physical();
+            let same = alike && !cells.is_var() && elements.cell_size() == cells.cell_size();
+            return same.then_some(Self::Same);
+        }
+        if elements.cell_val_num != cells.cell_val_num {
+            return None;
+        }
+        let number = |of: Datatype| of.is_integer() || of.is_real() || of == Datatype::Bool;
+        let ticks = |of: Datatype| of.is_datetime() || of.is_time();
+        match (from, to) {
+            _ if from == to => Some(Self::Same),
+            _ if ticks(from) && ticks(to) => TickRule::between(from, to).map(Self::Ticks),
+            _ if number(from) && number(to) => Some(Self::Numbers),
+            _ if asked && from.is_integer() && ticks(to) => Some(Self::Numbers),
+            (_, Datatype::Int64) if asked && ticks(from) => Some(Self::Same),
+            _ => None,
+        }
+    }
+}
+
+/// The elements as cells of a column, of which one that does not fit is an error with its number.
+pub fn cells_of(
+    elements: &ColumnType,
+    target: &Target,
+    turn: &Turn,
+    data: Vec<u8>,
+) -> std::result::Result<ColumnBuffers, RecordError> {
+    let column = &target.column;
+    let count = data.len() / elements.cell_size().max(1);
+    let data = match turn {
+        Turn::Text => {
+            let mut builder = ColumnBuilder::with_capacity(column.clone(), count, data.len() / 4);
+            for element in data.chunks_exact(elements.cell_size()) {
+                builder.append_cell(utf8_of(element).as_bytes(), true);
+            }
+            return Ok(builder.finish());
+        }
+        Turn::Same => Buffer::from_vec(data),
+        Turn::Numbers => numbers_of(elements, target, &data)?,
+        Turn::Ticks(rule) => {
+            let ticks = data.as_chunks::<8>().0.iter().enumerate();
+            let turned = ticks.map(|(at, tick)| {
+                let tick = i64::from_le_bytes(*tick);
+                rule.apply(tick).ok_or_else(|| {
+                    let text = value::tick_text(elements.datatype, tick);
+                    wrong(
+                        elements,
+                        target,
+                        at,
+                        &format!("{text} is not a value of {}", column.datatype),
+                    )
+                })
+            });
+            Buffer::from_vec(turned.collect::<std::result::Result<Vec<i64>, _>>()?)
+        }
+    };
+    let validity = column.nullable.then(|| Buffer::from_vec(vec![1u8; count]));
+    Ok(ColumnBuffers {
+        column_type: column.clone(),
+        cell_num: count,
+        data,
+        offsets: None,
+        validity,
+    })
+}
+
+/// Numbers of a file as those of a field.
+fn numbers_of(
+    elements: &ColumnType,
+    target: &Target,
+    data: &[u8],
+) -> std::result::Result<Buffer, RecordError> {
+    let column = ColumnType::new(target.column.name.clone(), target.column.datatype);
+    let item = Target::new(column, target.source, false);
+    let array = arrow::numbers_array(elements.datatype, data);
+    let numbers = arrow::column(&array, &item)
+        .map_err(|error| wrong(elements, target, error.row, &error.reason))?;
+    Ok(numbers.data)
+}
+
+/// What is wrong with a value, of which a cell may have several.
+fn wrong(elements: &ColumnType, target: &Target, value: usize, reason: &str) -> RecordError {
+    let values = elements.cell_size() / elements.datatype.size().max(1);
+    RecordError {
+        row: value / values.max(1),
+        lines: 0,
+        column: Some(target.column.name.to_string()),
+        reason: reason.to_owned(),
+    }
 }
 
 /// UTF-32 padded with zeros as UTF-8. What is no character becomes the replacement character.

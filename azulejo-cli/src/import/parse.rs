@@ -251,7 +251,8 @@ fn no_value(datatype: Datatype, text: &[u8]) -> String {
     format!("{} is not a value of {datatype}", shown(text))
 }
 
-fn boolean(text: &[u8]) -> Result<bool, String> {
+/// A truth value in letters, 1 or 0.
+pub fn boolean(text: &[u8]) -> Result<bool, String> {
     let value = truth(text).or(match text {
         b"1" => Some(true),
         b"0" => Some(false),
@@ -297,7 +298,12 @@ fn slow_tick(datatype: Datatype, text: &[u8]) -> Result<i64, String> {
     let (number, marked) = plain
         .strip_prefix('@')
         .map_or((plain, false), |rest| (rest, true));
-    if (marked || number.len() != 4 || datatype.is_time())
+    // Of times this fine, which end within months of 1970, four digits are no year.
+    let is_fine = matches!(
+        datatype,
+        Datatype::DateTimePico | Datatype::DateTimeFemto | Datatype::DateTimeAtto
+    );
+    if (marked || number.len() != 4 || datatype.is_time() || is_fine)
         && let Ok(tick) = number.parse()
     {
         return Ok(tick);

@@ -1,14 +1,17 @@
 //! From what a file holds and what the user asks for to the schema of an array, and which column
 //! fills which field.
 
+use super::arrow::TickRule;
 use super::domain::{self, Axis};
 use super::grid;
+use super::npy_file::Turn;
 use super::profile::{Bounds, Profile};
 use super::target::Target;
 use super::{Look, parse};
 use crate::args::{CellOrderArg, FieldArgs, ShapeArgs, TileOrderArg};
 use crate::error::{CliError, Result};
 use crate::size;
+use crate::value;
 use azulejo::column::ColumnType;
 use azulejo::format::datatype::Native;
 use azulejo::format::filter::Pipeline;
@@ -354,14 +357,15 @@ pub fn new_grid(
         builder = builder.dimension_with(axis.dimension(&wishes)?);
     }
     let (datatype, cell_val_num) = match wishes.types.get(&*column.name) {
-        Some(wish) if wish.0.size() == column.datatype.size() && wish.1 == column.cell_val_num => {
-            *wish
-        }
-        Some(_) => {
-            return Err(CliError::usage(format!(
-                "--type: the file holds {}; only a type of the same size can take its place",
-                column.datatype
-            )));
+        Some(&(datatype, cell_val_num)) => {
+            let cells = ColumnType::new(&*column.name, datatype).with_cell_val_num(cell_val_num);
+            if Turn::of(column, &cells, true).is_none() {
+                return Err(CliError::usage(format!(
+                    "--type: the file holds {}, which cannot become {datatype}",
+                    column.datatype
+                )));
+            }
+            (datatype, cell_val_num)
         }
         // Few programs read UTF-32; NumPy pads it with zeros besides.
         None if column.datatype == Datatype::StringUtf32 => (Datatype::StringUtf8, CellValNum::Var),
@@ -501,10 +505,10 @@ fn axis(profile: &Profile, wishes: &Wishes, narrow: bool, notes: &mut Vec<String
             "column {name:?} cannot be a dimension: it holds {datatype}"
         )));
     }
-    let known = profile
-        .bounds
-        .filter(|_| !wishes.types.contains_key(name) || profile.bounds.is_some());
-    let bounds = if text { None } else { known };
+    let bounds = match profile.bounds {
+        Some(bounds) if !text => Some(bounds_as(bounds, profile, datatype)?),
+        _ => None,
+    };
     let roomy = domain::type_with_room(datatype, bounds);
     if roomy != datatype && !wishes.types.contains_key(name) {
         notes.push(format!(
@@ -513,6 +517,32 @@ fn axis(profile: &Profile, wishes: &Wishes, narrow: bool, notes: &mut Vec<String
         datatype = roomy;
     }
     Ok(Axis::new(name, datatype, bounds))
+}
+
+/// The bounds of a column in the type that was asked for: ticks of another length are other
+/// numbers.
+fn bounds_as(bounds: Bounds, profile: &Profile, datatype: Datatype) -> Result<Bounds> {
+    let (Bounds::Integer(low, high), Some(rule)) =
+        (bounds, TickRule::between(profile.datatype, datatype))
+    else {
+        return Ok(bounds);
+    };
+    let converted = |tick: i128| {
+        let tick = i64::try_from(tick).ok()?;
+        rule.apply(tick).map(i128::from)
+    };
+    match (converted(low), converted(high)) {
+        (Some(low), Some(high)) => Ok(Bounds::Integer(low, high)),
+        (least, _) => {
+            let wrong = if least.is_none() { low } else { high };
+            let wrong = i64::try_from(wrong).unwrap_or(i64::MAX);
+            Err(CliError::usage(format!(
+                "--type {}={datatype}: {} is not a value of {datatype}",
+                profile.name,
+                value::tick_text(profile.datatype, wrong)
+            )))
+        }
+    }
 }
 
 /// Dense dimensions have one type.

@@ -4,7 +4,7 @@ use super::Look;
 use super::date_format::DateFormat;
 use super::infer::TextRules;
 use super::input::Input;
-use super::npy_file::{self, NpyFile};
+use super::npy_file::{self, NpyFile, Turn};
 use super::profile::Profile;
 use super::table_file::TableFile;
 use super::target::Target;
@@ -13,9 +13,7 @@ use crate::args::{ImportArgs, ImportFormat};
 use crate::error::{CliError, Result};
 use crate::progress::Progress;
 use crate::session::Session;
-use arrow_buffer::Buffer;
-use azulejo::column::ColumnBuilder;
-use azulejo::{ColumnBuffers, ColumnSet, Context};
+use azulejo::{ColumnSet, Context};
 
 /// Bytes of a NumPy file that are read at a time.
 const NPY_BYTES: usize = 16 << 20;
@@ -175,7 +173,12 @@ fn read_npy(
     };
     let budget = usize::try_from(context.config().memory_budget / 8).unwrap_or(usize::MAX);
     let elements = file.column_type("");
-    let decoded = npy_file::is_decoded(&elements, &target.column);
+    let turn = Turn::of(&elements, &target.column, true).ok_or_else(|| {
+        CliError::usage(format!(
+            "the file holds {}, which cannot become {}",
+            elements.datatype, target.column.datatype
+        ))
+    })?;
     let at_once = (NPY_BYTES.min(budget) / elements.cell_size().max(1)).max(1) as u64;
     let cells = file.cells().unwrap_or(0);
     let mut reader = file.cells_reader()?;
@@ -183,25 +186,8 @@ fn read_npy(
     while row < cells {
         let count = at_once.min(cells - row) as usize;
         let data = reader.read(count)?;
-        let column = if decoded {
-            let mut builder =
-                ColumnBuilder::with_capacity(target.column.clone(), count, data.len() / 4);
-            for element in data.chunks_exact(elements.cell_size()) {
-                builder.append_cell(npy_file::utf8_of(element).as_bytes(), true);
-            }
-            builder.finish()
-        } else {
-            ColumnBuffers {
-                column_type: target.column.clone(),
-                cell_num: count,
-                data: Buffer::from_vec(data),
-                offsets: None,
-                validity: target
-                    .column
-                    .nullable
-                    .then(|| Buffer::from_vec(vec![1u8; count])),
-            }
-        };
+        let column = npy_file::cells_of(&elements, target, &turn, data)
+            .map_err(|error| file.error(row, error))?;
         take(
             row,
             ColumnSet {

@@ -132,12 +132,12 @@ impl<'a> TextFile<'a> {
         let mut place = self.start(context)?;
         while let Some(blocks) = place.read(self)? {
             let texts: Vec<bool> = profiles.iter().map(TextProfile::is_text).collect();
-            let worked = work(context, blocks, |data| {
+            let worked = work(context, blocks, |block| {
                 let mut block_keys = keys.clone();
                 let block = match &self.form {
-                    Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept)?,
+                    Form::Csv { dialect, .. } => block.cut(*dialect, &wanted, kept)?,
                     Form::Lines { .. } => {
-                        ndjson::cut(data, &mut block_keys, |name| look.wants(name))?
+                        ndjson::cut(block.data, &mut block_keys, |name| look.wants(name))?
                     }
                 };
                 let columns = block_keys.names().iter().enumerate().map(|(at, name)| {
@@ -180,6 +180,10 @@ impl<'a> TextFile<'a> {
             .zip(&profiles)
             .map(|(name, profile)| {
                 let mut found = profile.finish(name);
+                // Those of an array that is there may look like numbers, dates or truth values.
+                if look.is_label(name) {
+                    found.labels = Some(profile.labels());
+                }
                 if let (None, Some((row, text))) = (&found.note, profile.culprit()) {
                     let at = place.of_row(self, row);
                     let text = String::from_utf8_lossy(text);
@@ -235,10 +239,10 @@ impl<'a> TextFile<'a> {
         let keys = Keys::new(kept.iter().cloned());
         let mut place = self.start(context)?;
         while let Some(blocks) = place.read(self)? {
-            let worked = work(context, blocks, |data| {
+            let worked = work(context, blocks, |block| {
                 let block: TextBlock = match &self.form {
-                    Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept.len())?,
-                    Form::Lines { .. } => ndjson::cut(data, &mut keys.clone(), |_| false)?,
+                    Form::Csv { dialect, .. } => block.cut(*dialect, &wanted, kept.len())?,
+                    Form::Lines { .. } => ndjson::cut(block.data, &mut keys.clone(), |_| false)?,
                 };
                 let columns = targets.iter().zip(&position);
                 let columns =
@@ -268,11 +272,13 @@ impl<'a> TextFile<'a> {
     pub fn line_of(&self, context: &Context, wanted: u64) -> Result<String> {
         let mut place = self.start(context)?;
         while let Some(blocks) = place.read(self)? {
-            for data in blocks {
-                let lines = line_ends(&data);
+            for block in blocks {
+                let lines = line_ends(&block.data);
                 let block = match &self.form {
-                    Form::Csv { dialect, names } => dialect.cut(data, &vec![None; names.len()], 0),
-                    Form::Lines { .. } => ndjson::cut(data, &mut Keys::default(), |_| false),
+                    Form::Csv { dialect, names } => {
+                        block.cut(*dialect, &vec![None; names.len()], 0)
+                    }
+                    Form::Lines { .. } => ndjson::cut(block.data, &mut Keys::default(), |_| false),
                 };
                 let block = block.map_err(|e| place.error(self, e))?;
                 if wanted < place.row + block.rows as u64 {
@@ -300,10 +306,49 @@ impl<'a> TextFile<'a> {
         Ok(Place {
             starts: joined.starts.clone(),
             reader: BlockReader::new(joined, block),
+            byte: 0,
             line: 0,
             row: 0,
             at_once: 2 * threads,
         })
+    }
+}
+
+/// Whole records, as they were read.
+struct Block {
+    data: Vec<u8>,
+    /// Where in them other files than the first begin.
+    seams: Vec<usize>,
+}
+
+impl Block {
+    /// The values of records of CSV, none of which goes on in the next file.
+    fn cut(
+        self,
+        dialect: Dialect,
+        wanted: &[Option<usize>],
+        kept: usize,
+    ) -> Result<TextBlock, RecordError> {
+        let block = dialect.cut(self.data, wanted, kept)?;
+        for seam in self.seams {
+            let before = block
+                .row_starts
+                .partition_point(|start| (*start as usize) < seam);
+            let Some(row) = before.checked_sub(1) else {
+                continue;
+            };
+            let start = block.row_starts.get(row).map_or(0, |start| *start as usize);
+            let text = block.data.get(start..block.source_len).unwrap_or(&[]);
+            if start + dialect.first_record_end(text) >= seam {
+                return Err(RecordError {
+                    row,
+                    lines: block.lines_before(row),
+                    column: None,
+                    reason: "a quoted value has no closing quote".to_owned(),
+                });
+            }
+        }
+        Ok(block)
     }
 }
 
@@ -312,6 +357,8 @@ struct Place {
     reader: BlockReader<Joined>,
     /// Where in the whole each file begins.
     starts: Starts,
+    /// Bytes before the blocks that are read next.
+    byte: u64,
     /// Line ends before the next block, headers left out.
     line: u64,
     /// The record of the next block, from 0.
@@ -320,7 +367,7 @@ struct Place {
 }
 
 impl Place {
-    fn read(&mut self, file: &TextFile<'_>) -> Result<Option<Vec<Vec<u8>>>> {
+    fn read(&mut self, file: &TextFile<'_>) -> Result<Option<Vec<Block>>> {
         let mut blocks = Vec::new();
         while blocks.len() < self.at_once {
             let block = self.reader.next(|bytes| match &file.form {
@@ -328,7 +375,11 @@ impl Place {
                 Form::Lines { .. } => ndjson::last_record_end(bytes),
             });
             match block.map_err(|e| file.input.io_error(e))? {
-                Some(block) => blocks.push(block),
+                Some(data) => {
+                    let seams = self.starts.within(self.byte, data.len());
+                    self.byte += data.len() as u64;
+                    blocks.push(Block { data, seams });
+                }
                 None => break,
             }
         }
@@ -380,13 +431,13 @@ struct Worked<R> {
 /// Works on blocks on all threads; the results are in order.
 fn work<R: Send>(
     context: &Context,
-    blocks: Vec<Vec<u8>>,
-    work: impl Fn(Vec<u8>) -> Result<(usize, R), RecordError> + Sync,
+    blocks: Vec<Block>,
+    work: impl Fn(Block) -> Result<(usize, R), RecordError> + Sync,
 ) -> Vec<Worked<R>> {
     context.install(|| {
-        let worked = blocks.into_par_iter().map(|data| Worked {
-            lines: line_ends(&data),
-            result: work(data),
+        let worked = blocks.into_par_iter().map(|block| Worked {
+            lines: line_ends(&block.data),
+            result: work(block),
         });
         worked.collect()
     })
@@ -444,7 +495,14 @@ fn csv_part<'a>(
                 "--names gives {given} names, the file has {found} columns"
             )));
         }
-        Some(names) => names.clone(),
+        Some(names) => match repeated(names) {
+            Some(name) => {
+                return Err(CliError::usage(format!(
+                    "--names gives two columns the name {name:?}"
+                )));
+            }
+            None => names.clone(),
+        },
         None if options.header => unique_names(first),
         None => (1..=first.len()).map(|n| format!("column_{n}")).collect(),
     };
@@ -528,6 +586,12 @@ fn likely_delimiter(line: &[u8], quote: u8) -> u8 {
         .rev()
         .max_by_key(|(_, count)| *count)
         .map_or(b',', |&(mark, _)| mark)
+}
+
+/// The first of some names that comes a second time.
+fn repeated(names: &[String]) -> Option<&String> {
+    let mut seen = std::collections::HashSet::new();
+    names.iter().find(|name| !seen.insert(*name))
 }
 
 /// Columns without a name get one, and of those with the same name the later ones a number.

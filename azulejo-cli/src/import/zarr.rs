@@ -8,7 +8,7 @@ use super::dataset::{
 use crate::error::{CliError, FileError, Result};
 use crate::interrupt;
 use crate::session::Session;
-use crate::zarr::{ArrayMetadata, Boxes, Cells, ChunkStore, FilledBox, Group, Node};
+use crate::zarr::{ArrayMetadata, Boxes, Cells, ChunkStore, FilledBox, Group, Node, unbase64};
 use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, Dimension};
@@ -185,31 +185,6 @@ fn fill_of(source: &ArrayMetadata, json: &Json) -> Option<Vec<u8>> {
         });
     }
     source.element.value(json)
-}
-
-/// The bytes that base64 stands for.
-fn unbase64(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let (mut bits, mut held, mut out) = (0u32, 0, Vec::new());
-    for byte in text.trim_end_matches('=').bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-        }
-    }
-    Some(out)
 }
 
 /// A value of JSON as a key's: text, numbers and rows of numbers as they are, rows of text joined,

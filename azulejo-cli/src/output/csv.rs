@@ -30,20 +30,24 @@ impl<W: Write> CsvWriter<W> {
 
     /// Writes a line a cell.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let options = FormatOptions::new();
+        // What cannot be written is an error and no text among the values.
+        let options = FormatOptions::new().with_display_error(false);
         let columns = batch
             .columns()
             .iter()
-            .map(|column| Ok((column, ArrayFormatter::try_new(column, &options)?)))
+            .map(|column| {
+                let formatter = ArrayFormatter::try_new(column, &options)?;
+                Ok((column.logical_nulls(), formatter))
+            })
             .collect::<Result<Vec<_>>>()?;
         let mut lines = String::new();
         let mut value = String::new();
         for row in 0..batch.num_rows() {
-            for (at, (column, formatter)) in columns.iter().enumerate() {
+            for (at, (nulls, formatter)) in columns.iter().enumerate() {
                 if at > 0 {
                     lines.push(',');
                 }
-                if column.is_null(row) {
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     continue;
                 }
                 value.clear();

@@ -2,7 +2,7 @@
 
 use super::range_text::parse_range;
 use crate::error::{CliError, Result};
-use crate::value::{self, Bound};
+use crate::value::{self, Bound, integer};
 use azulejo::Array;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::DimensionLabel;
@@ -22,13 +22,22 @@ pub fn ranges(array: &Array, label: &DimensionLabel, text: &str) -> Result<Vec<R
 
 /// The coordinate whose label is nearest to a value; of two the first.
 pub fn nearest(array: &Array, label: &DimensionLabel, text: &str) -> Result<Range> {
-    fn run<T: Native>(labels: &[u8], wanted: &[u8]) -> Option<usize> {
+    fn of_reals<T: Native>(labels: &[u8], wanted: &[u8]) -> Option<usize> {
         let wanted = T::read(wanted).as_f64();
         let far = |bytes: &[u8]| (T::read(bytes).as_f64() - wanted).abs();
         let far = labels.chunks_exact(T::SIZE).map(far).enumerate();
         let far = far.filter(|(_, far)| !far.is_nan());
         far.min_by(|(_, a), (_, b)| a.total_cmp(b))
             .map(|(at, _)| at)
+    }
+    /// To the last tick, which a real number does not tell of 64 bits.
+    fn of_integers<T: Native>(labels: &[u8], wanted: &[u8], none: Option<i128>) -> Option<usize> {
+        let wanted = integer(T::read(wanted));
+        let labels = labels.chunks_exact(T::SIZE).enumerate();
+        let labels = labels.map(|(at, bytes)| (at, integer(T::read(bytes))));
+        let labels = labels.filter(|(_, label)| Some(*label) != none);
+        let near = labels.min_by_key(|(_, label)| (label - wanted).unsigned_abs());
+        near.map(|(at, _)| at)
     }
     if label.datatype.is_string() {
         return Err(CliError::usage(format!(
@@ -40,7 +49,12 @@ pub fn nearest(array: &Array, label: &DimensionLabel, text: &str) -> Result<Rang
     let set = array.label(&label.name)?.read(DimSelection::All)?;
     let found = match &set.columns[..] {
         [coordinates, labels] => {
-            let at = dispatch!(label.datatype.physical(), T => run::<T>(&labels.data, &wanted));
+            let kind = label.datatype;
+            let no_time = (kind.is_datetime() || kind.is_time()).then_some(i64::MIN.into());
+            let at = dispatch!(kind.physical(), T => match kind.is_real() {
+                true => of_reals::<T>(&labels.data, &wanted),
+                false => of_integers::<T>(&labels.data, &wanted, no_time),
+            });
             at.map(|at| coordinates.view().cell(at).to_vec())
         }
         _ => None,

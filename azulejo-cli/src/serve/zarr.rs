@@ -8,12 +8,17 @@ use super::Answer;
 use super::files::refusal;
 use crate::error::{CliError, Result};
 use crate::import::dataset::EMPTY_DIMS;
-use azulejo::format::schema::{Attribute, TileAxis};
+use crate::output::drawing::base64;
+use crate::value;
+use azulejo::format::datatype::{Native, dispatch};
+use azulejo::format::schema::{Attribute, Enumeration, TileAxis};
 use azulejo::format::{CellValNum, Datatype, Physical, Range};
 use azulejo::json::{number_json, value_json};
 use azulejo::space::DimSelection;
 use azulejo::{Array, ReadOptions, Subarray};
 use serde_json::{Map, Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a chunk, about: readers want many small ones rather than a few large ones.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -25,6 +30,10 @@ const MOST_COORDINATES: u64 = 1 << 53;
 pub struct ZarrView {
     array: Array,
     axes: Vec<Axis>,
+    /// The labels of attributes that have some, by the attribute's name.
+    labels: BTreeMap<String, Arc<Enumeration>>,
+    /// Attributes that can be null, of whose cells some have the value that stands for null.
+    mistaken: Mutex<BTreeSet<String>>,
 }
 
 /// Part of a dimension, cut into chunks.
@@ -95,7 +104,29 @@ impl ZarrView {
             });
         }
         cut(&mut axes);
-        Ok(Self { array, axes })
+        let mut labels = BTreeMap::new();
+        for attribute in &array.schema().attributes {
+            if let Some(name) = &attribute.enumeration {
+                labels.insert(attribute.name.clone(), array.enumeration(name)?);
+            }
+        }
+        Ok(Self {
+            array,
+            axes,
+            labels,
+            mistaken: Mutex::default(),
+        })
+    }
+
+    /// The attributes whose nulls cannot be told from values in the chunks that were asked for.
+    pub fn mistaken(&self) -> Vec<String> {
+        let mistaken = self.mistaken.lock().unwrap_or_else(PoisonError::into_inner);
+        mistaken.iter().cloned().collect()
+    }
+
+    /// The attributes whose cells are indices of labels.
+    pub fn labelled(&self) -> impl Iterator<Item = &str> {
+        self.labels.keys().map(String::as_str)
     }
 
     /// What lies under a key such as `zarr.json`, `a/zarr.json` or `a/c/0/1`.
@@ -158,6 +189,17 @@ impl ZarrView {
             attributes["units"] = units.into();
             attributes["calendar"] = "proleptic_gregorian".into();
         }
+        let fill = fill_value(attribute);
+        if attribute.nullable {
+            attributes["_FillValue"] = match attribute.datatype.is_real() {
+                true => base64(&real_bytes(&attribute.fill_value)).into(),
+                false => fill.clone(),
+            };
+        }
+        if let Some(labels) = self.labels.get(&attribute.name) {
+            attributes["flag_values"] = (0..labels.len()).collect();
+            attributes["flag_meanings"] = meanings(labels).into();
+        }
         let metadata = json!({
             "zarr_format": 3,
             "node_type": "array",
@@ -168,7 +210,7 @@ impl ZarrView {
                 "configuration": {"chunk_shape": along(|axis| axis.chunk.into())},
             },
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill_value(attribute),
+            "fill_value": fill,
             "codecs": [bytes],
             "dimension_names": along(|axis| axis.name.as_str().into()),
             "attributes": attributes,
@@ -201,13 +243,21 @@ impl ZarrView {
         };
         let size = attribute.datatype.size();
         let mut data = column.data.to_vec();
+        let mut alike = false;
         for (cell, valid) in data
             .chunks_exact_mut(size)
             .zip(column.validity.iter().flat_map(|v| v.iter()))
         {
             if *valid == 0 {
                 cell.copy_from_slice(&attribute.fill_value);
+            } else {
+                alike |= cell == attribute.fill_value;
             }
+        }
+        // Whoever reads reals takes NaN for nothing anyway.
+        if alike && !is_nan(attribute) {
+            let mut mistaken = self.mistaken.lock().unwrap_or_else(PoisonError::into_inner);
+            mistaken.insert(attribute.name.clone());
         }
         let have: Vec<u64> = places.iter().map(|(_, cells)| *cells).collect();
         let want: Vec<u64> = self.axes.iter().map(|axis| axis.chunk).collect();
@@ -303,6 +353,35 @@ fn fill_value(attribute: &Attribute) -> Json {
         (_, Some("inf")) => "Infinity".into(),
         (_, Some("-inf")) => "-Infinity".into(),
         _ => value,
+    }
+}
+
+/// Labels as the CF conventions write them: between blanks, of which they have none themselves.
+fn meanings(labels: &Enumeration) -> String {
+    let labels = labels.values().map(|label| {
+        let words = value::text(labels.datatype, label);
+        match words.is_empty() {
+            true => "_".to_owned(),
+            false => words.replace(char::is_whitespace, "_"),
+        }
+    });
+    labels.collect::<Vec<_>>().join(" ")
+}
+
+fn is_nan(attribute: &Attribute) -> bool {
+    let datatype = attribute.datatype;
+    datatype.is_real()
+        && dispatch!(datatype.physical(), T => T::read(&attribute.fill_value).as_f64()).is_nan()
+}
+
+/// A real as the bytes of one of eight, as xarray has those of four too where it writes them as
+/// base64.
+pub fn real_bytes(data: &[u8]) -> Vec<u8> {
+    match data.first_chunk::<4>() {
+        Some(bytes) if data.len() == 4 => {
+            f64::from(f32::from_le_bytes(*bytes)).to_le_bytes().to_vec()
+        }
+        _ => data.to_vec(),
     }
 }
 

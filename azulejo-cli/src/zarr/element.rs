@@ -189,8 +189,21 @@ impl Element {
     /// for what is no such value.
     pub fn value(self, json: &Json) -> Option<Vec<u8>> {
         let (datatype, _) = self.cell();
+        if let (Kind::Padded | Kind::Bytes, Json::String(text)) = (self.kind, json) {
+            // Bytes stand as base64 in metadata, of either version.
+            let mut bytes = unbase64(text)?;
+            if self.kind == Kind::Padded {
+                let end = bytes.iter().rposition(|byte| *byte != 0);
+                bytes.truncate(end.map_or(0, |end| end + 1));
+            }
+            return Some(bytes);
+        }
         if self.is_var() {
             return match json {
+                Json::Array(bytes) if self.kind == Kind::Bytes => {
+                    let byte = |json: &Json| u8::try_from(json.as_u64()?).ok();
+                    bytes.iter().map(byte).collect()
+                }
                 Json::String(text) => Some(text.as_bytes().to_vec()),
                 Json::Number(n) if n.as_u64() == Some(0) => Some(Vec::new()),
                 _ => None,
@@ -261,6 +274,34 @@ impl Element {
     }
 }
 
+/// The bytes that base64 stands for; `None` for what is none.
+pub fn unbase64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    // A single digit says no byte.
+    if digits.len() % 4 == 1 || !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
+        return None;
+    }
+    let (mut held, mut have, mut out) = (0u32, 0, Vec::with_capacity(digits.len() / 4 * 3));
+    for digit in digits.bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        held = held << 6 | u32::from(value);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            out.push((held >> have) as u8);
+            held &= (1 << have) - 1;
+        }
+    }
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,5 +368,15 @@ mod tests {
         assert_eq!(value("bool", json!(true)), Some(vec![1]));
         assert_eq!(value("string", json!("ab")), Some(b"ab".to_vec()));
         assert_eq!(value("int8", json!([1])), None);
+        // As zarr-python writes them.
+        assert_eq!(
+            value("variable_length_bytes", json!("YWI=")),
+            Some(b"ab".to_vec())
+        );
+        assert_eq!(value("variable_length_bytes", json!("")), Some(Vec::new()));
+        assert_eq!(value("bytes", json!("a")), None);
+        let padded = Element::of_v2(&json!("|S4"), None).unwrap();
+        assert_eq!(padded.value(&json!("YWIAAA==")), Some(b"ab".to_vec()));
+        assert_eq!(padded.value(&json!("ab!=")), None);
     }
 }

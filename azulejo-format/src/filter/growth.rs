@@ -48,6 +48,12 @@ impl Growth {
                 | Transform::Bitshuffle { .. }
                 | Transform::Xor { .. } => self,
             },
+            // The strings of a tile, each once, are the filter's metadata: no longer than they are in
+            // the tile, whose offsets count their lengths.
+            FilterStep::Compress(Compressor::Dictionary) => Self {
+                data: compressed(Compressor::Dictionary, data),
+                metadata: metadata.saturating_add(data.saturating_mul(2)),
+            },
             FilterStep::Compress(compressor) => Self {
                 data: compressed(compressor, data).saturating_add(compressed(compressor, metadata)),
                 metadata: 0,

@@ -392,6 +392,44 @@ fn a_chunk_is_given_no_more_memory_than_its_filters_can_have_made() {
 }
 
 #[test]
+fn dictionaries_may_be_large() {
+    // Different words, which lie in the metadata of the filter; most of a tile, and all of it.
+    let ctx = context(v22(), Datatype::StringAscii, CellValNum::Var);
+    let dictionary = Filter::Dictionary { level: -1 };
+    let zstd = Filter::Zstd { level: 1 };
+    for filters in [
+        vec![dictionary.clone()],
+        vec![dictionary.clone(), zstd.clone()],
+        vec![dictionary, Filter::ChecksumMd5, zstd],
+    ] {
+        for len in [1, 12, 16] {
+            let words = (0..200_000u32).map(|i| match len {
+                1 => format!("{}", i % 256),
+                len => format!("{i:0>len$}"),
+            });
+            let (mut data, mut offsets) = (Vec::new(), Vec::new());
+            for word in words {
+                offsets.push(data.len() as u64);
+                data.extend(word.as_bytes());
+            }
+            let pipeline = pipeline(filters.clone());
+            let mut stored = Vec::new();
+            pipeline
+                .encode_tile(
+                    &ctx,
+                    &data,
+                    Some(&offsets),
+                    &mut stored,
+                    &mut Scratch::new(),
+                )
+                .unwrap();
+            let read = decode(&pipeline, &ctx, &stored, data.len(), offsets.len());
+            assert!(read == Ok((data, Some(offsets))), "{filters:?}, {len}");
+        }
+    }
+}
+
+#[test]
 fn chunks_decode_alone_and_in_any_order() {
     let pipeline = pipeline([Filter::Byteshuffle, Filter::Zstd { level: 1 }]);
     let ctx = context(v22(), Datatype::UInt16, CellValNum::Fixed(3));

@@ -44,7 +44,7 @@ pub enum FilePart {
 }
 
 /// The file that holds `part` of `field` in a fragment of `version`; `None` if the schema has no
-/// such field.
+/// such field, or one whose name leads out of the fragment's folder.
 #[must_use]
 pub fn data_file_name(
     field: Field,
@@ -57,8 +57,8 @@ pub fn data_file_name(
         Field::Timestamps => Cow::Borrowed("t"),
         Field::DeleteTimestamps => Cow::Borrowed("dt"),
         Field::DeleteConditions => Cow::Borrowed("dci"),
-        Field::Attribute(i) => stem(&schema.attributes.get(i)?.name, 'a', i, version),
-        Field::Dimension(i) => stem(&schema.domain.dimensions.get(i)?.name, 'd', i, version),
+        Field::Attribute(i) => stem(&schema.attributes.get(i)?.name, 'a', i, version)?,
+        Field::Dimension(i) => stem(&schema.domain.dimensions.get(i)?.name, 'd', i, version)?,
     };
     let suffix = match part {
         FilePart::Data => "",
@@ -68,12 +68,14 @@ pub fn data_file_name(
     Some(format!("{stem}{suffix}.tdb"))
 }
 
-fn stem(name: &str, letter: char, index: usize, version: FormatVersion) -> Cow<'_, str> {
-    match FileNaming::of(version) {
+/// `None` for a name that leads out of the fragment's folder, to which it is joined.
+fn stem(name: &str, letter: char, index: usize, version: FormatVersion) -> Option<Cow<'_, str>> {
+    Some(match FileNaming::of(version) {
+        FileNaming::Name if name.split(['/', '\\']).any(|part| part == "..") => return None,
         FileNaming::Name => Cow::Borrowed(name),
         FileNaming::PercentEncoded => percent_encode(name),
         FileNaming::Index => Cow::Owned(format!("{letter}{index}")),
-    }
+    })
 }
 
 fn percent_encode(name: &str) -> Cow<'_, str> {
@@ -150,6 +152,9 @@ mod tests {
         assert_eq!(names(8, "a <b>"), all("a %20b%2D_var.tdb", "x%2Fy.tdb"));
         assert_eq!(names(9, "a b"), all("a1_var.tdb", "d1.tdb"));
         assert_eq!(names(22, "a b"), all("a1_var.tdb", "d1.tdb"));
+        for outside in ["../../evil", "..", "a/../b", "..\\evil"] {
+            assert_eq!(names(7, outside)[0], None, "{outside}");
+        }
         assert_eq!(names(1, ""), all("_var.tdb", "x/y.tdb"));
     }
 

@@ -13,7 +13,7 @@ pub use overlap::{DimensionRanges, TileOverlap};
 use super::footer::read_var_range;
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
-use crate::range::{NdRectangle, RangeRef, compare};
+use crate::range::{NdRectangle, Range, RangeRef, compare};
 use crate::schema::Domain;
 use crate::version::FormatVersion;
 use crate::wire::{ByteReader, ByteWriter};
@@ -162,10 +162,14 @@ impl RTree {
         }
         let level_num = r.u32("R-tree levels")?;
         let level_num = r.check_count(level_num.into(), 8, "R-tree levels")?;
-        let mut levels: Vec<Level> = Vec::with_capacity(level_num);
+        let mut levels: Vec<Level> = Vec::new();
         for _ in 0..level_num {
             let at = r.offset();
             let level = Level::decode(&mut r, domain)?;
+            // Of nothing there could be any number in a few bytes.
+            if level.len == 0 && level_num > 1 {
+                return Err(DecodeError::invalid("R-tree level", at, "it is empty"));
+            }
             let parents = levels.last().map(|l| l.len);
             if parents.is_some_and(|parents| {
                 fanout == 0 || parents != level.len.div_ceil(fanout as usize)
@@ -184,6 +188,29 @@ impl RTree {
             datatypes: datatypes(domain),
             levels,
         })
+    }
+
+    /// The tree where ranges with NaN for a bound hold everything along their dimension, as
+    /// [`Domain::without_nan`]. Boxes above such a tile may be too small: they are made anew.
+    pub fn without_nan(self, domain: &Domain) -> Result<Self> {
+        let reals = (self.datatypes.iter().enumerate()).filter(|(_, datatype)| datatype.is_real());
+        let tiles = || 0..self.tile_num();
+        let has_nan = |(d, datatype): (usize, &Datatype)| {
+            tiles().any(|tile| (self.tile_range(tile, d)).is_some_and(|r| r.has_nan(*datatype)))
+        };
+        if !reals.into_iter().any(has_nan) {
+            return Ok(self);
+        }
+        let mut builder = RTreeBuilder::new(domain);
+        for tile in tiles() {
+            let Some(mbr) = self.mbr(tile) else {
+                return Ok(self);
+            };
+            let mbr = domain.without_nan(&mbr).unwrap_or(mbr);
+            let ranges: Vec<_> = mbr.ranges.iter().map(Range::as_ref).collect();
+            builder.push(&ranges)?;
+        }
+        Ok(builder.build())
     }
 
     /// Encodes the section, unfiltered, for a fragment of `version`.

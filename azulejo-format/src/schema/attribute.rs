@@ -58,8 +58,8 @@ impl DataOrder {
 }
 
 impl Attribute {
-    /// The longest cell, in bytes, that a fill value is made up for where the format stores none
-    /// (below v6).
+    /// Bytes that the fill values of a schema may have together where the format stores none and
+    /// they are made up (below v6).
     pub const MAX_IMPLIED_FILL: usize = 16 << 20;
 
     /// An attribute without filters that is not nullable, with the default fill value.
@@ -90,8 +90,13 @@ impl Attribute {
         self.cell_val_num.cell_size(self.datatype)
     }
 
-    /// Reads an attribute of a schema of `version`.
-    pub(super) fn decode(r: &mut ByteReader<'_>, version: FormatVersion) -> Result<Self> {
+    /// Reads an attribute of a schema of `version`. Fill values that it only implies take from
+    /// `implied`, the bytes that those of one schema may have.
+    pub(super) fn decode(
+        r: &mut ByteReader<'_>,
+        version: FormatVersion,
+        implied: &mut usize,
+    ) -> Result<Self> {
         let name_len = r.u32("attribute name length")?;
         let name = r.text(name_len.into(), "attribute name")?;
         let at = r.offset();
@@ -104,13 +109,13 @@ impl Attribute {
             r.bytes_u64(len, "fill value")?.to_vec()
         } else {
             let size = cell_val_num.cell_size(datatype).unwrap_or(0);
-            if size > Self::MAX_IMPLIED_FILL {
-                return Err(DecodeError::LimitExceeded {
+            *implied = implied
+                .checked_sub(size)
+                .ok_or(DecodeError::LimitExceeded {
                     what: "fill value",
                     asked: size as u64,
-                    limit: Self::MAX_IMPLIED_FILL as u64,
-                });
-            }
+                    limit: *implied as u64,
+                })?;
             default_fill(datatype, cell_val_num)
         };
         let (nullable, fill_validity) = if version.has_nullable() {

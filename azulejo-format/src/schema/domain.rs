@@ -3,7 +3,7 @@
 use super::Dimension;
 use crate::datatype::Datatype;
 use crate::error::Result;
-use crate::range::{NdRectangle, compare};
+use crate::range::{NdRectangle, Range, compare};
 use crate::version::FormatVersion;
 use crate::wire::{ByteReader, ByteWriter};
 
@@ -15,6 +15,28 @@ pub struct Domain {
 }
 
 impl Domain {
+    /// A box where a range with NaN for a bound holds everything along its dimension; `None` if it
+    /// has no such range.
+    ///
+    /// Where libtiledb's comparisons begin with NaN, which it stores as a coordinate, a range is NaN
+    /// to NaN, whatever else lies there.
+    #[must_use]
+    pub fn without_nan(&self, told: &NdRectangle) -> Option<NdRectangle> {
+        let kinds = || self.dimensions.iter().map(|dimension| dimension.datatype);
+        let mut ranges = told.ranges.iter().zip(kinds());
+        if !ranges.any(|(range, datatype)| range.as_ref().has_nan(datatype)) {
+            return None;
+        }
+        let ranges = told.ranges.iter().zip(kinds());
+        let ranges = ranges.map(|(range, datatype)| match range.as_ref().has_nan(datatype) {
+            true => Range::of_everything(datatype),
+            false => range.clone(),
+        });
+        Some(NdRectangle {
+            ranges: ranges.collect(),
+        })
+    }
+
     /// The box around boxes of this domain; `None` if there are none.
     #[must_use]
     pub fn around<'a>(

@@ -160,10 +160,14 @@ impl Enumeration {
     /// Whether this enumeration is `other`, or `other` with more values behind.
     #[must_use]
     pub fn is_extension_of(&self, other: &Self) -> bool {
-        self.name == other.name
-            && self.datatype == other.datatype
+        self.name == other.name && self.ordered == other.ordered && self.values_begin_with(other)
+    }
+
+    /// Whether the values of `other` stand here where they stand there, whatever follows.
+    #[must_use]
+    pub fn values_begin_with(&self, other: &Self) -> bool {
+        self.datatype == other.datatype
             && self.cell_val_num == other.cell_val_num
-            && self.ordered == other.ordered
             && self.data.starts_with(&other.data)
             && self.offsets.starts_with(&other.offsets)
             // The last old value must not have grown.

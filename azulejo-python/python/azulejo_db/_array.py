@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from . import _datafusion, _time
 from ._changing import Changing
 from ._context import Context, shared
+from ._dimension import Dimension
 from ._metadata import Metadata
 from ._reading import Reading
 from ._schema import Schema
@@ -52,11 +53,15 @@ class Array(Reading, Changing):
             raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
         self._uri, self._mode, self._ctx, self._attr = str(uri), mode, ctx or shared(), _attr
         self._asked = _range or (_time.first(since), _time.last(at))
-        self._pid, self._core, self._schema = -1, None, None
+        #: The array of which this is one attribute: what one of them writes the other shows.
+        self._whole: Array | None = None
+        self._pid, self._core = -1, None
+        #: What was read with an engine's array, and that array.
+        self._schema: tuple[Any, Schema] | None = None
         #: Names what it shows, where another process has opened it before.
         self._pin = _pin
         self._empty: tuple[Any, frozenset[str]] | None = None
-        self._attrs: Metadata | None = None
+        self._attrs: tuple[Any, Metadata] | None = None
         self._stored: tuple[Any, dict] | None = None
         self._closed, self._stale = False, False
         #: What a variable of a dataset is made of (`head.rs`), where the schema was not asked for.
@@ -76,17 +81,34 @@ class Array(Reading, Changing):
         """The engine's array of this process: after a fork it is opened anew, at the same time."""
         if self._closed:
             raise ValueError(f"{self._uri} was closed")
+        return self._handle._opened()
+
+    @property
+    def _handle(self) -> Array:
+        """What is open: of a view, its array, whether or not that was closed."""
+        return self if self._whole is None else self._whole
+
+    def _opened(self) -> Any:
         if self._stale:
             self._forget()
-        if self._core is None or self._pid != os.getpid():
+        # Another thread may let go of it at any time: what is found here is what is returned.
+        opened = self._core
+        if opened is None or self._pid != os.getpid():
             # After a fork the other process's array still says what it has shown.
             pin, asked = self._pin, self._asked
-            if self._core is not None:
-                pin, asked = self._core.known_pin(), self._core.time_range
+            if opened is not None:
+                pin, asked = opened.known_pin(), opened.time_range
             core = self._ctx.core
-            self._core = core.open_pinned(self._uri, pin) if pin else core.open(self._uri, *asked)
-            self._pid = os.getpid()
-        return self._core
+            opened = core.open_pinned(self._uri, pin) if pin else core.open(self._uri, *asked)
+            self._core, self._pid = opened, os.getpid()
+        return opened
+
+    def _view(self, attribute: str) -> Array:
+        """One of its attributes. What is open is the whole array's, and serves the view too."""
+        view = type(self).__new__(type(self))
+        kept = dict.fromkeys(("_core", "_schema", "_stored", "_empty", "_attrs"))
+        view.__dict__ |= self.__dict__ | kept | {"_attr": attribute, "_whole": self._handle}
+        return view
 
     def reopen(self, *, at: Any = None, since: Any = None) -> Array:
         """The array as it is now, or as it was at another time."""
@@ -96,30 +118,36 @@ class Array(Reading, Changing):
         """From the next look on this handle sees what it has just written, unless it shows an earlier
         time.
         """
-        self._stale = self._asked[1] == U64_MAX
+        self._handle._stale = self._asked[1] == U64_MAX
 
     def _forget(self) -> None:
         """The same, of a schema that was just changed: nothing is written with the one before."""
         if self._asked[1] == U64_MAX:
-            self._core = self._schema = self._attrs = None
-            self._stale = False
+            handle = self._handle
+            handle._stale = False
+            handle._core = None
 
     def _as_written(self, write: Callable[[Array], Any]) -> Any:
         """Does a write, which needs a schema and nothing else: one after another opens nothing anew.
         If it does not fit, another program may have changed the schema, and it is done with that of now.
         """
-        if self._closed or not self._stale:
+        handle = self._handle
+        if self._closed or not handle._stale:
             return write(self)
         before = Array.__new__(Array)
-        before.__dict__ |= self.__dict__ | {"_stale": False}
+        before.__dict__ |= handle.__dict__ | {"_stale": False, "_attr": self._attr, "_closed": False}
         try:
             return write(before)
         except (LookupError, TypeError, ValueError):
             return write(self.reopen())
+        finally:
+            # Somebody may have looked at this one meanwhile, and seen it as it was.
+            self._refresh()
 
     def close(self) -> None:
         """Lets go of everything."""
-        self._core, self._closed = None, True
+        self._closed = True
+        self._core = self._schema = self._stored = self._empty = self._attrs = None
 
     def _written_to(self) -> None:
         if self._mode == "r":
@@ -161,10 +189,11 @@ class Array(Reading, Changing):
     @property
     def schema(self) -> Schema:
         """Its dimensions and attributes."""
-        core = self.core
-        if self._schema is None:
-            self._schema = Schema.from_json(core.schema())
-        return self._schema
+        core, handle = self.core, self._handle
+        found = handle._schema
+        if found is None or found[0] is not core:
+            found = handle._schema = (core, Schema.from_json(core.schema()))
+        return found[1]
 
     @property
     def ndim(self) -> int:
@@ -193,31 +222,42 @@ class Array(Reading, Changing):
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of coordinates of each dimension, which must be whole numbers or times."""
-        empty = self._empty_dims()
-        lengths = []
-        for dim in self.schema.axes:
-            if not dim.countable:
-                raise TypeError(f"dimension {dim.name!r} ({dim.datatype}) has no length")
-            lengths.append(0 if dim.name in empty else dim.high - dim.low + 1)
-        return tuple(lengths)
+        return tuple([self._length(dim) for dim in self.schema.axes])
+
+    def _length(self, dim: Dimension) -> int:
+        if not dim.countable:
+            raise TypeError(f"dimension {dim.name!r} ({dim.datatype}) has no length")
+        return 0 if dim.name in self._empty_dims() else dim.high - dim.low + 1
 
     def _empty_dims(self) -> frozenset[str]:
         """Dimensions of no length: something was written that has no cells."""
-        core = self.core
-        if self._empty is None or self._empty[0] is not core:
+        core, empty = self.core, self._empty
+        if empty is None or empty[0] is not core:
             names: frozenset[str] = frozenset()
             if not self.schema.sparse and any(d.low == d.high for d in self.schema.axes):
                 found = self._key_values().get(EMPTY_DIMS)
                 if found is not None and core.non_empty_domain() is None:
                     names = frozenset(found[1].decode("utf-8", "replace").split(";"))
-            self._empty = (core, names)
-        return self._empty[1]
+            empty = self._empty = (core, names)
+        return empty[1]
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __bool__(self) -> bool:
         return True
+
+    def __contains__(self, name: Any) -> bool:
+        """Whether it has an attribute of this name, which ``a[name]`` shows."""
+        return name in self.schema.attr_names
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its rows: ``a[i]`` of each position ``i`` of the first dimension."""
+        dim = self.schema.axes[0]
+        if self.schema.sparse or not dim.countable:
+            raise TypeError(f"{self._uri} has no rows to go through: cells of sparse arrays come with query()")
+        empty = dim.name in self._empty_dims()
+        return (self[i] for i in (() if empty else range(dim.low, dim.high + 1)))
 
     @property
     def chunks(self) -> tuple[int, ...]:
@@ -246,21 +286,20 @@ class Array(Reading, Changing):
 
     def _key_values(self) -> dict[str, tuple[str, bytes]]:
         """The key-values as they are stored, at the time of opening."""
-        core = self.core
-        if self._stored is None or self._stored[0] is not core:
-            self._stored = (core, core.metadata())
-        return self._stored[1]
+        handle = self._handle
+        core, stored = handle._opened(), handle._stored
+        if stored is None or stored[0] is not core:
+            stored = handle._stored = (core, core.metadata())
+        return stored[1]
 
     @property
     def attrs(self) -> Metadata:
         """The array's key-values."""
-        self.core  # noqa: B018 - of this process, and open
-        if self._attrs is None:
-            self._attrs = Metadata(
-                self._key_values,
-                self._change_key_values,
-            )
-        return self._attrs
+        core, handle = self.core, self._handle
+        found = handle._attrs
+        if found is None or found[0] is not core:
+            found = handle._attrs = (core, Metadata(handle._key_values, handle._change_key_values))
+        return found[1]
 
     def _change_key_values(self, changes: list) -> None:
         self._written_to()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._dimension import held, ticks_of
-from ._given import is_null
+from ._given import has_no_value, is_null
 from ._types import dtype_of, is_bytes, is_text
 
 
@@ -78,15 +78,43 @@ def _strings(datatype: str, data: Any, offsets: Any, valid: np.ndarray | None) -
     return out
 
 
-def rows(field: Mapping[str, Any], values: np.ndarray, ndim: int) -> np.ndarray:
-    """Values of which each row is a cell of any number of them, as objects of ``ndim`` dimensions."""
-    numbers = not (is_text(field["datatype"]) or is_bytes(field["datatype"]))
-    if field["cell_val_num"] != "var" or not numbers or values.dtype.kind == "O" or values.ndim != ndim + 1:
-        return values
+def celled(
+    name: str, field: Mapping[str, Any], values: np.ndarray, mask: np.ndarray | None, ndim: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values and nulls of numbers that are several a cell: where it is any number of them, an object a cell of
+    ``ndim`` dimensions; where it is always as many, a dimension more.
+    """
+    number = field["cell_val_num"]
+    if number == 1 or is_text(field["datatype"]) or is_bytes(field["datatype"]):
+        return values, mask
+    if number != "var":
+        return _stacked(name, number, values, mask) if values.dtype.kind == "O" else (values, mask)
+    if values.ndim != ndim + 1:
+        return values, mask
     found = np.empty(values.shape[:ndim], object)
     for place in np.ndindex(found.shape):
         found[place] = values[place]
-    return found
+    return found, None if mask is None else mask.any(axis=-1)
+
+
+def _stacked(
+    name: str, number: int, values: np.ndarray, mask: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Objects of which each is all values of a cell, as one object a value; those of null cells are null."""
+    cells = values.reshape(-1)
+    null = np.fromiter(map(is_null, cells), bool, cells.size)
+    null = null if mask is None else null | mask.reshape(-1)
+    there = np.flatnonzero(~null)
+    if not len(there) or not np.ndim(cells[there[0]]):
+        return values, mask
+    found = np.empty((cells.size, number), object)
+    for i in there:
+        if np.shape(cells[i]) != (number,):
+            raise ValueError(f"{name!r} takes {number} values a cell, not {cells[i]!r}")
+        found[i] = list(cells[i])
+        if any(map(has_no_value, found[i])):
+            raise ValueError(f"{name!r}: cell {i} is a list with a null; only whole cells can be")
+    return found.reshape((*values.shape, number)), None
 
 
 def numpy_to_column(name: str, field: Mapping[str, Any], values: np.ndarray, mask: np.ndarray | None) -> tuple:
@@ -94,12 +122,11 @@ def numpy_to_column(name: str, field: Mapping[str, Any], values: np.ndarray, mas
     which of the values are null.
     """
     datatype, number, nullable = field["datatype"], field["cell_val_num"], field.get("nullable", False)
-    values = rows(field, values, 1)
+    values, mask = celled(name, field, values, mask, 1)
     if values.dtype.kind == "O" and values.size:
-        null = np.fromiter(map(is_null, values.reshape(-1)), bool, values.size)
-        if number != "var" and dtype_of(datatype).kind == "f":
-            # Not a number is a number of these.
-            null &= np.fromiter((not isinstance(v, float) for v in values.reshape(-1)), bool, values.size)
+        # Not a number is a number of reals.
+        reals = number != "var" and dtype_of(datatype).kind == "f"
+        null = np.fromiter(map(has_no_value if reals else is_null, values.reshape(-1)), bool, values.size)
         if null.any():
             mask = null if mask is None else null | mask.reshape(-1)
     mask = None if mask is None else mask.reshape(-1)
@@ -144,6 +171,9 @@ def converted(name: str, values: np.ndarray, dtype: np.dtype, mask: np.ndarray |
     if values.dtype.kind == "O":
         return _of_objects(name, values, dtype, mask)
     kinds = values.dtype.kind + dtype.kind
+    if mask is not None and mask.size == values.size and mask.any():
+        # What lies under a mask is no value: it may be anything.
+        values = np.where(mask.reshape(values.shape), np.zeros((), values.dtype), values)
     if values.size == 0:
         return np.empty(values.shape, dtype)
     if kinds in ("bi", "bu", "bf", "if", "uf", "ff"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _time
-from ._cells import numpy_to_column, rows
+from ._cells import celled, numpy_to_column
 from ._expr import Condition, condition_text
 from ._given import given, index_names, is_frame, is_null, tabled
 from ._index import Box, index_box, is_mask
@@ -53,12 +53,11 @@ class Changing:
         shape, columns = box.full_shape, []
         for name, values in named.items():
             field = schema.attr(name)
-            values, mask = _indexed(schema, field, *given(values))
-            values = rows(field, values, len(shape))
-            whole = shape + self._cell_type(name)[1] if values.dtype.kind != "O" else shape
-            values = _stretched(name, box, values, whole)
+            values, mask = celled(name, field, *_indexed(schema, field, *given(values)), len(shape))
+            whole = shape + self._cell_type(name)[1]
+            values = _stretched(name, box, values, whole).reshape(-1)
             if mask is not None:
-                mask = _stretched(name, box, mask, whole)
+                mask = _stretched(name, box, mask, whole).reshape(-1)
             columns.append(numpy_to_column(name, field, values, mask))
         return columns
 
@@ -138,7 +137,11 @@ class Changing:
             field = fields.get(column.name)
             if field is None or field["cell_val_num"] != 1 or field.get("enumeration"):
                 continue
-            dtype = dtype_of(field["datatype"])
+            dtype, cells = dtype_of(field["datatype"]), data.iloc[:, i]
+            plain = isinstance(cells.dtype, np.dtype) and cells.dtype.kind == dtype.kind == "f"
+            if plain and not field.get("nullable") and table.column(i).null_count:
+                # What is no number is a value here, of which pandas' columns become nulls.
+                table = table.set_column(i, column.name, pa.array(cells.to_numpy(), from_pandas=False))
             nothing = table.column(i).null_count == len(table)
             wanted = pa.from_numpy_dtype(dtype) if dtype.kind in "iuf" or (nothing and dtype.kind == "b") else None
             numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or nothing
@@ -214,16 +217,10 @@ class Changing:
         """The box that these values fill behind the end, they as columns, and what the current domain
         becomes, if it is to grow; ``None`` if there are no values.
         """
-        schema = self.schema
-        axis, dims, shape = range(self.ndim)[axis], schema.axes, self.shape
-        for name, values in named.items():
-            # Nothing is stretched, and nothing grows along other dimensions, unless there is nothing yet.
-            added = np.shape(values)[: self.ndim]
-            others = [i for i in range(self.ndim) if i != axis]
-            if len(added) != self.ndim or (0 not in shape and any(added[i] != shape[i] for i in others)):
-                raise ValueError(f"{name!r} has the shape {added}; along dimension {axis}, {shape} grows by its like")
-        added = np.shape(next(iter(named.values())))
-        if 0 in added[: self.ndim]:
+        schema, dims = self.schema, self.schema.axes
+        axis = range(self.ndim)[axis]
+        added = self._added(named, axis)
+        if 0 in added:
             return None
         pairs = [(dim.low, dim.high) for dim in dims]
         start = self._end(axis)
@@ -236,6 +233,27 @@ class Changing:
         grown = [(min(low, dim.low), max(high, dim.high)) for (low, high), dim in zip(pairs, dims)]
         grows = schema._json.get("current_domain") and grown != [(dim.low, dim.high) for dim in dims]
         return box, columns, grown if grows else None
+
+    def _added(self, named: Mapping, axis: int) -> tuple[int, ...]:
+        """The shape of the cells that are added along an axis.
+
+        Raises ``ValueError`` for one that does not fit. Nothing is stretched, and nothing grows along
+        other dimensions, unless there is nothing yet.
+        """
+        shape, first = self.shape, None
+        others = [i for i in range(self.ndim) if i != axis]
+        for name, values in named.items():
+            added = tuple(np.shape(values)[: self.ndim])
+            # Along dimensions without coordinates anything fits, but what was there is not cut off.
+            fits = len(added) == self.ndim and all(shape[i] in (0, added[i]) for i in others)
+            if not fits or (any(shape[i] == 0 for i in others) and added[axis] < shape[axis]):
+                raise ValueError(f"{name!r} has the shape {added}; along dimension {axis}, {shape} grows by its like")
+            first = first or (name, added)
+            if added != first[1]:
+                raise ValueError(f"{name!r} has the shape {added}, but {first[0]!r} has {first[1]}: all attributes grow by the same cells")
+        if first is None:
+            raise ValueError("nothing is added: a write takes all attributes")
+        return first[1]
 
     def _grow(self, hold: Any, pairs: Sequence[tuple[Any, Any]], at: Any, names: Sequence[str]) -> None:
         """Expands the current domain as of a time (of the fragments with these names), so that it is as
@@ -326,7 +344,7 @@ class Changing:
 def _stretched(name: str, box: Box, values: np.ndarray, whole: tuple[int, ...]) -> np.ndarray:
     """Values as often as a box has room for them, by numpy's rules."""
     try:
-        return np.broadcast_to(box.unsqueezed(values), whole)
+        return np.broadcast_to(box.unsqueezed(values, len(whole)), whole)
     except ValueError:
         raise ValueError(f"{name!r}: values of the shape {values.shape} do not fill cells of the shape {whole}") from None
 

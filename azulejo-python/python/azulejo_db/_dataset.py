@@ -281,6 +281,9 @@ class _Translator:
         field = self._kinds.get(below[0][1]) if below[0][0] == "field_ref" else None
         if field is None or below[1][0] != "literal":
             return None
+        if field.get("enumeration") and name not in ("equal", "not_equal"):
+            # The engine compares the positions of labels, an expression the labels.
+            return None
         known, value = self._value(field, below[1][1])
         return (name, field, value) if known else None
 

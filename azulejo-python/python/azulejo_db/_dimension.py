@@ -90,7 +90,7 @@ class Dimension:
 
     def position(self, value: Any) -> int:
         """The tick that stands in square brackets: a whole number, or a time."""
-        if self.unit and not isinstance(value, (int, np.integer)):
+        if self._is_time(value):
             return self.exact(value)
         if isinstance(value, (bool, np.bool_)):
             raise IndexError(f"dimension {self.name!r} takes whole numbers, not {value!r}")
@@ -101,28 +101,38 @@ class Dimension:
                 f"dimension {self.name!r} takes whole numbers, slices and lists of them, not {value!r}"
             ) from None
 
+    def _is_time(self, value: Any) -> bool:
+        """Whether what stands in square brackets is a time, not a whole number (as which numpy has its durations)."""
+        return self.unit is not None and (
+            isinstance(value, np.timedelta64) or not isinstance(value, (int, np.integer))
+        )
+
     def edge(self, value: Any) -> int | None:
         """An end of a half-open slice."""
         if value is None:
             return None
-        if self.unit and not isinstance(value, (int, np.integer)):
+        if self._is_time(value):
             return _ceil(self._time(value)[0])
         return self.position(value)
 
+    def wrapped(self, value: Any, tick: int) -> int:
+        """A whole number below 0 counted from the end, where positions begin at 0. Times never are: there
+        are times before 1970.
+        """
+        return tick + self.high + 1 if self.low == 0 and tick < 0 and not self._is_time(value) else tick
+
     def positions(self, values: Any) -> np.ndarray:
-        """A list of positions as ticks; flags say which of all coordinates are taken."""
+        """A list of positions as ticks."""
         found = np.asarray(values)
         if found.ndim != 1:
             raise IndexError(f"dimension {self.name!r} takes lists of one dimension, not of {found.ndim}")
         wide = np.uint64 if self.dtype.kind == "u" else np.int64
-        if found.dtype == bool:
-            length = self.high - self.low + 1
-            if len(found) != length:
-                raise IndexError(f"{len(found)} flags for {length} coordinates")
-            return np.flatnonzero(found).astype(wide) + wide(self.low)
-        if found.dtype.kind in "MUO" and self.unit:
-            return np.array([self.exact(v) for v in found.tolist()] if found.dtype.kind != "M" else
-                            [self.exact(v) for v in found], np.int64)
+        if found.dtype.kind in "mMUO" and self.unit:
+            ticks = [self.exact(v) for v in (found if found.dtype.kind in "mM" else found.tolist())]
+            for tick, value in zip(ticks, found):
+                if not self.low <= tick <= self.high:
+                    raise IndexError(f"{value} is outside dimension {self.name!r}")
+            return np.array(ticks, np.int64)
         if found.size == 0:
             return np.empty(0, wide)
         if found.dtype.kind not in "iu":

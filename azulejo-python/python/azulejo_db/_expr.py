@@ -8,7 +8,7 @@ from typing import Any, Iterable
 import numpy as np
 
 from ._dimension import as_time
-from ._given import is_null
+from ._given import has_no_value
 
 
 def _literal(value: Any) -> str:
@@ -19,14 +19,25 @@ def _literal(value: Any) -> str:
     if isinstance(value, (np.timedelta64, dt.timedelta)):
         raise TypeError("a duration is compared as a whole number of the field's unit")
     if isinstance(value, (np.datetime64, dt.date, dt.datetime)):
-        return f"'{as_time(value)}'"
+        return f"'{_instant(as_time(value))}'"
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (bytes, str)):
-        return _quoted(value if isinstance(value, bytes) else value.encode(), '"')
+        return _quoted(value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape"), '"')
     if hasattr(value, "__float__") and not isinstance(value, np.ndarray):
         return repr(float(value))
     raise TypeError(f"a field is compared with a number, a time, text or bytes, not {type(value).__name__}: {value!r}")
+
+
+def _instant(value: np.datetime64) -> str:
+    """A time so that no unit has several ticks of it. Text such as ``2024-05-01`` names a whole day; numpy's
+    and pandas' values are one moment each.
+    """
+    unit = np.datetime_data(value.dtype)[0]
+    whole = value.astype("datetime64[s]" if unit in ("Y", "M", "W", "D", "h", "m", "s") else f"datetime64[{unit}]")
+    clock, _, fraction = str(whole).partition(".")
+    # As far as the shortest unit there is.
+    return f"{clock}.{fraction:0<18}"
 
 
 def _quoted(raw: bytes, quote: str) -> str:
@@ -70,7 +81,7 @@ class Column:
         self._name = _quoted(name.encode(), "`")
 
     def _compare(self, op: str, value: Any) -> Condition:
-        if is_null(value) and not isinstance(value, (float, np.floating)):
+        if has_no_value(value):
             if op in ("=", "!="):
                 return Condition(f"{self._name} is {'not ' if op == '!=' else ''}null")
             raise TypeError(f"{value!r} is neither less nor greater than anything")
@@ -99,7 +110,7 @@ class Column:
     def isin(self, values: Iterable[Any]) -> Condition:
         """Whether it is one of these; ``None`` among them stands for null."""
         several = list(values)
-        known = [v for v in several if not is_null(v) or isinstance(v, float)]
+        known = [v for v in several if not has_no_value(v)]
         found = Condition(f"{self._name} in ({', '.join(map(_literal, known))})")
         numbers = (int, float, np.integer, np.floating)
         if any(isinstance(v, numbers) and not isinstance(v, bool) and v == 0 for v in known):

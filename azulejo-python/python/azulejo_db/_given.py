@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,16 @@ def is_null(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (
         isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and value != value
     )
+
+
+def has_no_value(value: Any) -> bool:
+    """The same where reals may be no number, which is a value of theirs."""
+    return is_null(value) and not isinstance(value, (float, np.floating))
+
+
+def _objects(cells: Collection) -> np.ndarray:
+    """One object a cell, whatever it is: numpy would make several of lists of one length."""
+    return np.fromiter(cells, object, len(cells))
 
 
 def given(values: Any) -> Given:
@@ -39,8 +49,7 @@ def given(values: Any) -> Given:
         found = np.asarray(values)
     except ValueError:
         # Rows of different lengths: cells of any number of values.
-        found = np.empty(len(values), object)
-        found[:] = list(values)
+        found = _objects(values)
     if found.dtype.kind in "US":
         # numpy writes numbers among text as text, and cuts zero bytes off its end.
         found = np.asarray(values, dtype=object)
@@ -73,26 +82,35 @@ def _from_arrow(values: Any) -> Given:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     mask = np.asarray(values.is_null()) if values.null_count else None
+    # Times of day are durations here, as everywhere; numpy would get objects, which no unit tells.
+    unit = values.type.unit if pa.types.is_time(values.type) else None
+    if unit is not None:
+        values = values.cast(f"int{values.type.bit_width}")
     plain = pa.types.is_primitive(values.type) or pa.types.is_boolean(values.type)
     if plain and mask is not None:
-        values = values.fill_null(pa.scalar(0).cast(values.type) if not pa.types.is_boolean(values.type) else False)
+        # Not every type can be cast from a number: bits of the same width can be looked at as any.
+        width = values.type.bit_width
+        values = values.fill_null(False if width == 1 else pa.array([0], f"int{width}").view(values.type)[0])
     if plain:
         found = values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)
+        found = found if unit is None else found.astype(f"timedelta64[{unit}]")
     else:
-        found = np.empty(len(values), object)
-        found[:] = values.to_pylist()
+        found = _objects(values.to_pylist())
     return found, mask
 
 
 def _from_polars(values: Any) -> Given:
+    import polars as pl
+
     mask = values.is_null().to_numpy() if values.null_count() else None
     if values.dtype.is_numeric() and mask is not None:
         values = values.fill_null(0)
-    if values.dtype.is_numeric() or (values.dtype.is_temporal() and mask is None):
+    if values.dtype == pl.Time:
+        # Times of day are durations here, as everywhere.
+        values = values.cast(pl.Duration("ns"))
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
         return values.to_numpy(), mask
-    found = np.empty(len(values), object)
-    found[:] = values.to_list()
-    return found, mask
+    return _objects(values.to_list()), mask
 
 
 def is_frame(data: Any) -> bool:

@@ -118,29 +118,42 @@ class Group(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._members)
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        if not isinstance(value, (str, os.PathLike, Array, Group)):
-            raise TypeError(f"a member is an array, a group or a URI, not {value!r}")
-        self.add(value.uri if isinstance(value, (Array, Group)) else os.fspath(value), name=key)
+    def __setitem__(self, key: str, member: str | os.PathLike[str] | Array | Group) -> None:
+        """Adds a member, in the place of the one of this name if there is one."""
+        self._change([self._named(member, key, None)], [key] if key in self._members else [])
 
     def __delitem__(self, key: str) -> None:
         if key not in self._members:
             raise KeyError(key)
         self.remove(key)
 
-    def add(self, uri: str, name: str | None = None, *, relative: bool | None = None) -> None:
+    def clear(self) -> None:
+        """Removes all members in one step; the members themselves stay. None is opened: they may be gone."""
+        self._change([], list(self._members))
+
+    def add(
+        self, member: str | os.PathLike[str] | Array | Group, name: str | None = None, *, relative: bool | None = None
+    ) -> None:
         """Adds a member. One that lies in the group's folder is named relative to it."""
-        self._written_to()
-        base = self._uri.rstrip("/") + "/"
-        if relative is None and uri.startswith(base):
-            relative, uri = True, uri[len(base):]
-        self._ctx.core.edit_group(self._uri, [(uri, bool(relative), name)], [])
-        self._load()
+        self._change([self._named(member, name, relative)], [])
 
     def remove(self, name: str) -> None:
         """Removes a member from the group; the member itself stays."""
+        self._change([], [name])
+
+    def _named(self, member: Any, name: str | None, relative: bool | None) -> tuple[str, bool, str | None]:
+        if not isinstance(member, (str, os.PathLike, Array, Group)):
+            raise TypeError(f"a member is an array, a group or a URI, not {member!r}")
+        uri = member.uri if isinstance(member, (Array, Group)) else os.fspath(member)
+        base = self._uri.rstrip("/") + "/"
+        if relative is None and uri.startswith(base):
+            return uri[len(base):], True, name
+        return uri, bool(relative), name
+
+    def _change(self, added: list[tuple[str, bool, str | None]], removed: list[str]) -> None:
+        """All at once, or nothing."""
         self._written_to()
-        self._ctx.core.edit_group(self._uri, [], [name])
+        self._ctx.core.edit_group(self._uri, added, removed)
         self._load()
 
     def tree(self) -> str:

@@ -57,6 +57,11 @@ class Axis:
         return max(-(-away // abs(self.step)), 0)
 
     @property
+    def names_some(self) -> bool:
+        """Whether it names positions one by one, which must be there."""
+        return self.squeeze or (self.items is not None and len(self.items) > 0)
+
+    @property
     def backwards(self) -> bool:
         """Whether the engine's cells come the other way round."""
         return self.items is None and self.step < 0
@@ -70,7 +75,8 @@ def _counted(axis: Axis) -> Any:
     last = axis.start + (length - 1) * axis.step
     low, high = (axis.start, last) if axis.step > 0 else (last, axis.start)
     ends = (pack(low), pack(high))
-    return [ends] if axis.step in (1, -1) else (*ends, abs(axis.step))
+    # The step of a single one may be beyond what the engine counts.
+    return [ends] if length == 1 or axis.step in (1, -1) else (*ends, abs(axis.step))
 
 
 def _runs(dim: Dimension, items: np.ndarray) -> list[tuple[bytes, bytes]]:
@@ -117,10 +123,10 @@ class Box:
             for axis in self.axes
         ])]
 
-    def unsqueezed(self, values: np.ndarray) -> np.ndarray:
-        """Values to be written, with the dimensions that a number took away."""
+    def unsqueezed(self, values: np.ndarray, ndim: int) -> np.ndarray:
+        """Values to be written, with those of ``ndim`` dimensions that a number took away."""
         places = tuple(i for i, axis in enumerate(self.axes) if axis.squeeze)
-        if places and values.ndim == len(self.axes) - len(places):
+        if places and values.ndim == ndim - len(places):
             expand = np.ma.expand_dims if isinstance(values, np.ma.MaskedArray) else np.expand_dims
             values = expand(values, places)
         return values
@@ -145,7 +151,18 @@ class Point:
         return values.reshape(self.shape + values.shape[1:])
 
 
+def plain(key: Any) -> Any:
+    """What stands in square brackets, with columns of other makers as numpy has them."""
+    if isinstance(key, tuple):
+        return tuple([plain(part) for part in key])
+    if isinstance(key, (np.ndarray, np.generic)) or not hasattr(key, "__array__"):
+        return key
+    found = np.asarray(key)
+    return found if found.ndim else key
+
+
 def _expanded(key: Any, ndim: int) -> list:
+    key = plain(key)
     key = list(key) if isinstance(key, tuple) else [key]
     dots = [i for i, k in enumerate(key) if k is Ellipsis]
     if len(dots) > 1:
@@ -198,10 +215,10 @@ def index_box(array: Array, key: Any) -> Box:
     schema = array.schema
     dims, squeeze = schema.axes, not schema.sparse
     parts = [key] if isinstance(key, slice) and len(dims) == 1 else _expanded(key, len(dims))
-    return Box([_axis(dim, part, squeeze) for dim, part in zip(dims, parts)])
+    return Box([_axis(array, dim, part, squeeze) for dim, part in zip(dims, parts)])
 
 
-def _axis(dim: Dimension, part: Any, squeeze: bool) -> Axis:
+def _axis(array: Array, dim: Dimension, part: Any, squeeze: bool) -> Axis:
     if not dim.countable:
         if isinstance(part, slice) and part == slice(None):
             return Axis.of_ranges(dim, None)
@@ -209,9 +226,8 @@ def _axis(dim: Dimension, part: Any, squeeze: bool) -> Axis:
     low, high = dim.low, dim.high
     if isinstance(part, slice):
         step = 1 if part.step is None else operator.index(part.step)
-        start, stop = dim.edge(part.start), dim.edge(part.stop)
-        if low == 0:
-            return Axis(dim, *slice(start, stop, step).indices(high + 1))
+        edges = ((end, dim.edge(end)) for end in (part.start, part.stop))
+        start, stop = (None if tick is None else dim.wrapped(end, tick) for end, tick in edges)
         if step == 0:
             raise ValueError("slice step cannot be zero")
         if step < 0:
@@ -222,10 +238,8 @@ def _axis(dim: Dimension, part: Any, squeeze: bool) -> Axis:
         stop = high + 1 if stop is None else min(stop, high + 1)
         return Axis(dim, start, max(start, stop), step)
     if isinstance(part, _LISTS) and np.ndim(part) > 0:
-        return Axis(dim, 0, 0, items=dim.positions(part))
-    at = dim.position(part)
-    if low == 0 and at < 0:
-        at += high + 1
+        return Axis(dim, 0, 0, items=dim.positions(_places(array, dim, part)))
+    at = dim.wrapped(part, dim.position(part))
     if not low <= at <= high:
         raise IndexError(f"{part} is outside dimension {dim.name!r}, {low} to {high}")
     return Axis(dim, at, at + 1, squeeze=squeeze)
@@ -281,9 +295,15 @@ def _uncounted(dim: Dimension, part: Any, _: bool) -> Axis:
     return Axis.of_ranges(dim, [(dim.pack(a), dim.pack(b)) for a, b in pairs if a <= b])
 
 
-def _places(dim: Dimension, items: np.ndarray) -> np.ndarray:
-    """Positions of one dimension; those that flags name."""
-    return dim.positions(items) if items.dtype == bool and items.ndim == 1 else items
+def _places(array: Array, dim: Dimension, part: Any) -> np.ndarray:
+    """Positions of one dimension; of flags, one for each coordinate, those that are set."""
+    items = np.asarray(part)
+    if items.dtype != bool or items.ndim != 1:
+        return items
+    if len(items) != (length := array._length(dim)):
+        raise IndexError(f"{len(items)} flags for {length} coordinates of dimension {dim.name!r}")
+    wide = np.uint64 if dim.dtype.kind == "u" else np.int64
+    return np.flatnonzero(items).astype(wide) + wide(dim.low)
 
 
 def points_of(array: Array, key: Any) -> Point:
@@ -300,7 +320,7 @@ def points_of(array: Array, key: Any) -> Point:
     for part in key:
         if isinstance(part, slice) or part is None or part is Ellipsis:
             raise IndexError("vindex takes lists of positions, no slices; oindex takes both")
-    lists = np.broadcast_arrays(*(_places(dim, np.asarray(k)) for k, dim in zip(key, dims)))
+    lists = np.broadcast_arrays(*(_places(array, dim, k) for k, dim in zip(key, dims)))
     columns = []
     for items, dim in zip(lists, dims):
         ticks = dim.positions(items.reshape(-1))

@@ -41,7 +41,8 @@ class Place:
 
     def write(self, low: Sequence[int], named: Mapping[str, np.ndarray]) -> list[str]:
         """Writes a box that begins at ``low``; its fragments do not count yet."""
-        shape = next(iter(named.values())).shape
+        # Behind the dimensions come the values of a cell, where there are several.
+        shape = next(iter(named.values())).shape[: len(low)]
         if 0 in shape:
             return []
         array = Array(self.uri, "w", ctx=self.ctx)
@@ -74,7 +75,7 @@ class _Part:
         return Array(self.place.uri, "w", ctx=self.place.ctx)
 
     def grow(self, array: Array, hold: Any) -> None:
-        now = [(int(low), int(high)) for low, high in array.domain]
+        now = [(dim.low, dim.high) for dim in array.schema.axes]
         wanted = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(now, self.grown or now, strict=True)]
         if wanted != now:
             hold.expand(array._bounds(wanted))
@@ -289,14 +290,16 @@ def _tasks(place: Place, low: Sequence[int], named: Mapping[str, Any]) -> Iterat
     import dask
     import dask.array as da
 
-    names = list(named)
+    names, ndim = list(named), len(low)
     arrays = [v if is_dask(v) else da.from_array(_plain(v)) for v in named.values()]
+    # A cell is written whole, however many values it has.
+    arrays = [a if a.ndim == ndim else a.rechunk(dict.fromkeys(range(ndim, a.ndim), -1)) for a in arrays]
     if len(arrays) > 1:
-        axes = tuple(range(arrays[0].ndim))
-        arrays = da.core.unify_chunks(*itertools.chain.from_iterable((a, axes) for a in arrays))[1]
+        axes = [(*range(ndim), *((k, i) for i in range(ndim, a.ndim))) for k, a in enumerate(arrays)]
+        arrays = da.core.unify_chunks(*itertools.chain.from_iterable(zip(arrays, axes)))[1]
     write = dask.delayed(_write, pure=False)
     blocks = [array.to_delayed(optimize_graph=False) for array in arrays]
-    starts = [np.cumsum([0, *sizes[:-1]]).tolist() for sizes in arrays[0].chunks]
-    for index in np.ndindex(*arrays[0].numblocks):
+    starts = [np.cumsum([0, *sizes[:-1]]).tolist() for sizes in arrays[0].chunks[:ndim]]
+    for index in np.ndindex(*arrays[0].numblocks[:ndim]):
         first = [start + axis[i] for start, axis, i in zip(low, starts, index, strict=True)]
-        yield write(place, first, names, *(block[index] for block in blocks))
+        yield write(place, first, names, *(block[(*index, *(0,) * (block.ndim - ndim))] for block in blocks))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Iterator, Sequence
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: What a dense array's query decodes is not counted beforehand.
 _MUCH = 2**63
+#: Bytes with which rows begin that may be more than memory can hold.
+_FIRST = 64 << 20
 
 
 class Query:
@@ -34,7 +36,7 @@ class Query:
         order: str | None,
         limit: int | None,
         memory: int | None,
-        ranges: list | None = None,
+        box: Mapping[str, Any] | None = None,
         points: list | None = None,
         views: bool = False,
         raw: bool = False,
@@ -45,11 +47,13 @@ class Query:
         self._fields = schema.dim_names + array._fields() if fields is None else _names(fields)
         self._order = order or ("unordered" if schema.sparse else "row")
         self._limit, self._memory = _count("limit", limit), _count("memory", memory)
-        self._ranges, self._points = ranges, points
+        #: What the engine takes of each dimension that a box names.
+        self._box, self._points = box or {}, points
         self._views, self._raw = views, raw
 
     def points(self, *coordinates: Any) -> Query:
         """The same of the cells at these coordinates: a list for each dimension."""
+        self._takes_no_more("points")
         dims = self._array.schema.axes
         if len(coordinates) != len(dims):
             raise ValueError(f"{len(coordinates)} lists for {len(dims)} dimensions")
@@ -58,7 +62,7 @@ class Query:
 
     def box(self, **ranges: tuple[Any, Any]) -> Query:
         """The same within ranges of coordinates, both ends included: ``box(x=(1, 9))``; of one
-        coordinate: ``box(x=3)``.
+        coordinate: ``box(x=3)``. A further box is of other dimensions.
         """
         from ._index import coordinates_box
 
@@ -66,16 +70,24 @@ class Query:
         unknown = set(ranges) - set(names)
         if unknown:
             raise KeyError(f"no dimensions: {sorted(unknown)}; there are {names}")
+        self._takes_no_more("box", ranges)
         key = tuple(
             slice(None) if n not in ranges else slice(*ranges[n]) if isinstance(ranges[n], (tuple, list)) else ranges[n]
             for n in names
         )
-        return self._with(ranges=coordinates_box(self._array, key).ranges)
+        found = dict(zip(names, coordinates_box(self._array, key).ranges))
+        return self._with(box={**self._box, **{n: found[n] for n in ranges}})
+
+    def _takes_no_more(self, what: str, dims: Iterable[str] = ()) -> None:
+        """Refuses what the engine does not select at once."""
+        if twice := sorted(self._box.keys() & dims):
+            raise ValueError(f"{twice} have a range already: one box says all of a dimension")
+        if self._points is not None or (what == "points" and self._box):
+            raise ValueError(f"{what}: a query takes its cells from one list of points, or from a box")
 
     def _with(self, **changes: Any) -> Query:
         kept = {
-            "limit": self._limit, "ranges": self._ranges, "points": self._points, "views": self._views,
-            "raw": self._raw,
+            "limit": self._limit, "box": self._box, "points": self._points, "views": self._views, "raw": self._raw,
         }
         return Query(
             self._array, self._where, self._fields, self._order, memory=self._memory, **(kept | changes)
@@ -83,15 +95,18 @@ class Query:
 
     def _asked(self) -> dict:
         dense = not self._array.schema.sparse
+        # Domains have at least one coordinate; that there is none yet a key-value says.
+        limit = 0 if dense and self._array._empty_dims() else self._limit
+        ranges = [self._box.get(name) for name in self._array.schema.dim_names] if self._box else None
         return request(
-            self._fields, ranges=self._ranges, points=self._points, condition=self._where,
-            order=self._order, memory=self._memory, limit=self._limit,
+            self._fields, ranges=ranges, points=self._points, condition=self._where,
+            order=self._order, memory=self._memory, limit=limit,
             matching_only=dense and self._points is None, work=_MUCH if dense else None,
         )
 
     def _comes_to_an_end(self) -> None:
         """Refuses all rows of what has no end."""
-        if self._limit is self._ranges is self._points is None:
+        if self._limit is self._points is None and not self._box:
             self._array._has_an_end()
 
     def _reader(self) -> Any:
@@ -101,9 +116,13 @@ class Query:
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         """Batches, each a dict of arrays."""
+        return map(self._array._numpy, self._columns())
+
+    def _columns(self) -> Iterator[dict[str, tuple]]:
+        """The same as the engine has them."""
         reader = self._reader()
         while (batch := reader.next()) is not None:
-            yield self._array._numpy(batch[1])
+            yield batch[1]
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All rows, as a dict of arrays."""
@@ -121,16 +140,27 @@ class Query:
         most = self._array.core.most_cells()
         most = most if self._limit is None else min(most, self._limit)
         types = {f["name"]: cell_type(f["datatype"], f["cell_val_num"]) for f in fields}
-        if most * sum(t.itemsize * math.prod(inner) for t, inner in types.values()) <= self._array._piece():
+        cell = sum(t.itemsize * math.prod(inner) for t, inner in types.values())
+        if most * cell <= self._array._piece():
             return None
         # Pages are there once they are written to. One more than there can be: the end is seen.
-        memory = {name: np.empty((most + 1, *inner), dtype) for name, (dtype, inner) in types.items()}
+        room = most + 1
+        try:
+            memory = _room(types, room)
+        except MemoryError:
+            # That many there may be, of which few may meet a condition: it grows as they come.
+            room = max(min(self._array._piece(), _FIRST) // cell, 1)
+            memory = _room(types, room)
         reader, done, complete = self._reader(), 0, False
         while not complete:
+            if done == room:
+                room = min(2 * room, most + 1)
+                for name, (_, inner) in types.items():
+                    memory[name].resize((room, *inner), refcheck=False)
             rest = [(cells[done:].reshape(-1).view(np.uint8), None, None) for cells in memory.values()]
             count, complete = reader.read_into(rest)
             done += count
-        del rest
+            del rest
         for name, (_, inner) in types.items():
             memory[name].resize((done, *inner), refcheck=False)
         return memory
@@ -228,6 +258,11 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._reader.arrow_stream(self._views, self._raw)
+
+
+def _room(types: dict[str, tuple[np.dtype, tuple[int, ...]]], cells: int) -> dict[str, np.ndarray]:
+    """Memory for so many cells of each field."""
+    return {name: np.empty((cells, *inner), dtype) for name, (dtype, inner) in types.items()}
 
 
 def _names(fields: Any) -> list[str]:

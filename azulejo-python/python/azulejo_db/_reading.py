@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _async
+from ._aggregates import aggregated
 from ._cells import column_to_numpy
 from ._expr import Condition, condition_text
-from ._index import Box, Point, coordinates_box, index_box, is_mask, leading, picks_points, points_of
+from ._index import Box, Point, coordinates_box, index_box, is_mask, leading, picks_points, plain, points_of
 from ._query import Query, request
-from ._schema import Schema
 from ._time import U64_MAX
-from ._types import dtype_of, from_bytes, is_plain
+from ._types import is_plain
 from .errors import BudgetError
 
 if TYPE_CHECKING:
@@ -35,12 +35,10 @@ class Reading:
         if isinstance(key, str):
             if key not in self.schema.attr_names:
                 raise KeyError(f"there is no attribute {key!r}; there are {', '.join(map(repr, self.schema.attr_names))}")
-            # What is open already serves the view too.
-            view = type(self).__new__(type(self))
-            view.__dict__ |= self.__dict__ | {"_attr": key, "_asked": self.core.time_range}
-            return view
+            return self._view(key)
+        key = plain(key)
         if not isinstance(key, slice) and (is_mask(self, key) or picks_points(self, key)):
-            return self._points(points_of(self, key))
+            return self._points_at(key)
         found = self._box(index_box(self, key))
         if (axis := leading(self, key)) is None:
             return found
@@ -85,11 +83,11 @@ class Reading:
     def _nothing(self, box: Box, name: str, empty: frozenset[str]) -> np.ndarray:
         """A result without cells."""
         dtype, inner = self._cell_type(name)
+        if any(axis.dim.name in empty and axis.names_some for axis in box.axes):
+            raise IndexError("there are no cells yet")
         shape = tuple(
             0 if axis.dim.name in empty else axis.length for axis in box.axes if not axis.squeeze
         )
-        if 0 not in shape:
-            raise IndexError("there are no cells yet")
         return np.empty(shape + inner, dtype)
 
     def _work(self, box: Box, fields: Sequence[str]) -> int | None:
@@ -102,8 +100,19 @@ class Reading:
             cells *= ((axis.length * abs(axis.step) - 1) // extent + 2) * extent
         return min(cells * self.schema.cell_bytes(fields), U64_MAX)
 
+    def _points_at(self, key: Any) -> Any:
+        """Cells by lists of positions, in their order and as often as they are named."""
+        if self.schema.sparse:
+            raise TypeError(
+                f"{self._uri} is sparse: its cells come in an order of their own, and not all of these may be there; "
+                f"query().points(..) says where each one is"
+            )
+        return self._points(points_of(self, key))
+
     def _points(self, point: Point) -> Any:
         fields = self._fields()
+        if self._empty_dims() and 0 not in point.shape:
+            raise IndexError("there are no cells yet")
         columns = self._read(fields, points=point.columns)
         out = {name: point.shaped(values) for name, values in columns.items()}
         return out[fields[0]] if len(fields) == 1 else out
@@ -152,7 +161,17 @@ class Reading:
         """``a[key]``; with ``out``, into memory that is there already: one C-contiguous array of
         the shape and type of the result.
         """
-        return self[key] if out is None else self._read_out(index_box(self, key), out)
+        if out is None:
+            return self[key]
+        key = plain(key)
+        if not (self._empty_dims() or is_mask(self, key) or picks_points(self, key) or leading(self, key) is not None):
+            return self._read_out(index_box(self, key), out)
+        # These cells do not lie in the result as they do in a box.
+        self._plain_cells()
+        found = self[key]
+        self._room_for(found.shape, out)
+        out[...] = found
+        return out
 
     def _piece(self) -> int:
         """Bytes that the engine makes in one piece."""
@@ -188,15 +207,8 @@ class Reading:
         return shape + self._cell_type(name)[1]
 
     def _read_out(self, box: Box, out: np.ndarray) -> np.ndarray:
-        name = self._only("out")
-        field = self.schema.attr(name)
-        if self.schema.sparse or not is_plain(field):
-            raise TypeError(f"out takes plain numbers of a dense array, not {name!r}")
-        shape = self._out_shape(box, name)
-        if (out.shape, out.dtype) != (shape, self.dtype):
-            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {shape} and {self.dtype} are read")
-        if not out.flags.c_contiguous or not out.flags.writeable:
-            raise ValueError("out must be C-contiguous and writable")
+        name = self._plain_cells()
+        self._room_for(self._out_shape(box, name), out)
         if box.backwards:
             raise ValueError("out takes no steps backwards")
         if out.size:
@@ -208,6 +220,20 @@ class Reading:
                 cells, complete = reader.read_into([(memory[done:], None, None)])
                 done += cells * size
         return out
+
+    def _plain_cells(self) -> str:
+        """The attribute of which cells are read into memory that is there."""
+        name = self._only("out")
+        if self.schema.sparse or not is_plain(self.schema.attr(name)):
+            raise TypeError(f"out takes plain numbers of a dense array, not {name!r}")
+        return name
+
+    def _room_for(self, shape: tuple[int, ...], out: np.ndarray) -> None:
+        """Refuses memory that is not just what cells of this shape take."""
+        if (out.shape, out.dtype) != (shape, self.dtype):
+            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {shape} and {self.dtype} are read")
+        if not out.flags.c_contiguous or not out.flags.writeable:
+            raise ValueError("out must be C-contiguous and writable")
 
     def to_numpy(self) -> Any:
         """All cells."""
@@ -239,7 +265,8 @@ class Reading:
         """Aggregates: ``a.agg("count", mean="t", max=["t", "u"])``.
 
         One answer for one question; else a dict, by names such as ``mean_t``. What tile statistics
-        say is not read.
+        say is not read. The least and greatest label is that in the order of an ordered enumeration,
+        else of the labels themselves. Of times, what is none (NaT) is left out.
         """
         asked = {name: name for name in count}
         for function, names in of.items():
@@ -247,14 +274,7 @@ class Reading:
                 asked[f"{function}_{name}"] = f"{function}:{name}"
         if where is not None or any(text != "count" for text in asked.values()):
             self._has_an_end()
-        values = self.core.aggregate(list(asked.values()), request([], condition=condition_text(where)))
-        answers = {}
-        for (name, text), value in zip(asked.items(), values):
-            if isinstance(value, tuple):
-                value = from_bytes(value[1], value[0])
-            elif text.startswith("sum:") and value is not None:
-                value = _summed(value, self.schema, text[4:])
-            answers[name] = value
+        answers = dict(zip(asked, aggregated(self, list(asked.values()), condition_text(where))))
         return next(iter(answers.values())) if len(answers) == 1 else answers
 
 
@@ -278,7 +298,7 @@ class _PointIndexer:
         self._array = array
 
     def __getitem__(self, key: Any) -> Any:
-        return self._array._points(points_of(self._array, key))
+        return self._array._points_at(plain(key))
 
 
 def _filled(cells: np.ma.MaskedArray, name: str) -> np.ndarray:
@@ -291,8 +311,3 @@ def _filled(cells: np.ma.MaskedArray, name: str) -> np.ndarray:
         return cells.filled(None)
     raise TypeError(f"{name!r} has nulls, which {cells.dtype} cannot say: a[...] gives a masked array")
 
-
-def _summed(value: Any, schema: Schema, name: str) -> Any:
-    kinds = {f["name"]: f["datatype"] for f in [*schema.dims, *schema.attrs]}
-    dtype = dtype_of(kinds.get(name, "INT64"))
-    return np.timedelta64(value, np.datetime_data(dtype)[0]) if dtype.kind == "m" else value

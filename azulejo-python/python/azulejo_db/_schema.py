@@ -14,7 +14,7 @@ import numpy as np
 from . import _core
 from ._dimension import Dimension, held, ticks_of
 from ._given import all_bytes, index_names, settled, tabled
-from ._types import datatype_of, dtype_of, is_bytes, is_text, shown_name
+from ._types import datatype_of, dtype_of, is_bytes, is_datatype, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
 _CHUNK = 65536
@@ -83,6 +83,18 @@ def _plain(value: Any, datatype: str) -> Any:
     return int(value)
 
 
+def _filled(name: str, fill: Any, datatype: str, values: int | None) -> Any:
+    """A fill value as the JSON of schemas has it: those of a cell, or one that all of them are."""
+    text = is_text(datatype) or is_bytes(datatype)
+    if isinstance(fill, (bytes, dict)) or (text and isinstance(fill, str)):
+        return _plain(fill, datatype)
+    several = isinstance(fill, (list, tuple, np.ndarray)) and np.ndim(fill) > 0
+    cell = [_plain(value, datatype) for value in (fill if several else [fill] * (values or 1))]
+    if values is not None and len(cell) != values:
+        raise ValueError(f"the fill value of {name!r} has {len(cell)} values, a cell {values}")
+    return cell[0] if values == 1 else cell
+
+
 @dataclasses.dataclass(frozen=True)
 class Dim:
     """A dimension: its name, inclusive domain, tile extent and type.
@@ -124,7 +136,8 @@ class Dim:
 @dataclasses.dataclass(frozen=True)
 class Attr:
     """An attribute: its name and type, numpy's or TileDB's name of it. Text (``str``) and ``bytes``
-    have any length; with ``var`` cells have any number of values, else ``values``.
+    have any length; with ``var`` cells have any number of values, else ``values``. ``fill`` is all values
+    of a cell, or one that each of them is.
     """
 
     name: str
@@ -139,15 +152,13 @@ class Attr:
     def _json(self) -> dict:
         if self.dtype is bytes:
             datatype, values = "BLOB", None
-        elif isinstance(self.dtype, str) and self.dtype.isupper():
+        elif isinstance(self.dtype, str) and is_datatype(self.dtype):
             datatype = self.dtype
             values = None if is_text(datatype) or is_bytes(datatype) else 1
         else:
             datatype, values = datatype_of(self.dtype)
         values = None if self.var else values if self.values == 1 else _whole(self.values, "values a cell")
-        fill = _fill(datatype, values) if self.fill is None else _plain(self.fill, datatype)
-        if values is None and not isinstance(fill, (list, dict, str)):
-            fill = [fill]
+        fill = _fill(datatype, values) if self.fill is None else _filled(self.name, self.fill, datatype, values)
         return {
             "name": self.name, "datatype": datatype,
             "cell_val_num": "var" if values is None else values, "nullable": self.nullable,

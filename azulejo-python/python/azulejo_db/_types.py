@@ -11,6 +11,8 @@ _UNITS = {
     "YEAR": "Y", "MONTH": "M", "WEEK": "W", "DAY": "D", "HR": "h", "MIN": "m", "SEC": "s",
     "MS": "ms", "US": "us", "NS": "ns", "PS": "ps", "FS": "fs", "AS": "as",
 }
+#: Units of which there are no durations.
+_LONG = {"YEAR", "MONTH", "WEEK", "DAY"}
 _NUMBERS = {
     name.upper(): np.dtype(name)
     for name in (
@@ -46,6 +48,13 @@ def dtype_of(datatype: str) -> np.dtype:
     if datatype in ("STRING_UTF32", "STRING_UCS4"):
         return np.dtype(np.uint32)
     return np.dtype(np.uint8)
+
+
+def is_datatype(name: str) -> bool:
+    """Whether this is TileDB's name of a type."""
+    kind, _, unit = name.partition("_")
+    times = (kind == "DATETIME" and unit in _UNITS) or (kind == "TIME" and unit in _UNITS and unit not in _LONG)
+    return times or name == "BOOL" or name in _NUMBERS or name in TEXT or name in _BYTES
 
 
 def is_text(datatype: str) -> bool:

@@ -24,9 +24,11 @@ _POINTS = 1 << 22
 class Cells(BackendArray):
     """The cells of a variable of a dataset, which lies in the group ``group``."""
 
-    def __init__(self, group: str, array: Array, attribute: str, shape: tuple[int, ...], dtype: np.dtype):
+    def __init__(
+        self, group: str, array: Array, attribute: str, shape: tuple[int, ...], dtype: np.dtype, null: Any = None
+    ):
         self._group, self._tiledb, self._attribute = group, array, attribute
-        self.shape, self.dtype = shape, dtype
+        self.shape, self.dtype, self._null = shape, dtype, null
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         if (lists := self._lists(key)) is not None:
@@ -118,4 +120,9 @@ class Cells(BackendArray):
                 f"whose cells are gone: open it again",
                 self._group,
             ) from error
-        return np.ma.filled(found, None) if isinstance(found, np.ma.MaskedArray) else found
+        if not isinstance(found, np.ma.MaskedArray):
+            return found if found.dtype == self.dtype or self.dtype.kind != "O" else found.astype(object)
+        # Not by numpy's own fill values, such as 999999 and "?", which nobody could tell from cells.
+        cells = np.array(np.ma.getdata(found), object if self.dtype.kind == "O" else None)
+        cells[np.ma.getmaskarray(found)] = self._null
+        return cells

@@ -215,6 +215,23 @@ class Existing:
                 f"write it anew with a unit such as encoding={{{name!r}: {{'units': {new!r}}}}}"
             )
 
+    def _new(self, name: str, variable: xr.Variable) -> None:
+        """Raises ``ValueError`` for a variable that is not there yet, of another length along a dimension
+        that is: a dataset is as long as the shortest of its arrays.
+        """
+        for dim, size in variable.sizes.items():
+            wanted = self._sizes.get(dim, size)
+            if size == wanted:
+                continue
+            if dim in self._region:
+                raise ValueError(
+                    f"variable {name!r} does not exist yet, and its region along {dim!r} has {size} of {wanted}: "
+                    f"write all of it first, then its regions"
+                )
+            raise ValueError(
+                f"variable {name!r} conflicts with the dataset that is there: its dimension {dim!r} has the size {wanted}, not {size}"
+            )
+
     def variable(self, name: str, variable: xr.Variable, mode: str, encoded: bool) -> None:
         """Raises ``ValueError`` for a variable that does not suit what is there."""
         member = "v" + name if name.startswith("__") else name
@@ -222,6 +239,7 @@ class Existing:
         if array is None:
             if mode == "r+" and self._arrays:
                 raise ValueError(f"dataset contains non-pre-existing variables [{name!r}], which is not allowed with mode='r+'")
+            self._new(name, variable)
             return
         names = [dim for dim in array.schema.dim_names if dim != _SCALAR]
         if names != list(variable.dims):

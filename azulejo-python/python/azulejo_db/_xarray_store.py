@@ -68,16 +68,31 @@ def _keys(metadata: Mapping[str, tuple[str, bytes]]) -> dict[str, Any]:
 
 @functools.lru_cache(1024)
 def _looks(
-    datatype: str, values: int | None, labels: bool, fill: str, filters: str
+    datatype: str, values: int | None, labels: bool, fill: str, filters: str, nullable: bool
 ) -> tuple[np.dtype, Any, tuple[dict, ...]]:
-    """What many variables share: the type of cells, the fill value if it is not the type's, the
-    filters.
+    """What many variables share: the type of cells, the fill value if it is not the type's or if nulls
+    cannot be told without it, the filters.
     """
     dtype, _ = cell_type(datatype, values or "var", labels)
     found = json.loads(fill)
     usual = _fill(datatype, values)
     is_own = values is not None and isinstance(found, (int, float)) and found not in (usual, [usual])
+    if nullable and dtype.kind == "b":
+        # No truth value is left to stand for nulls.
+        dtype, is_own = np.dtype(object), False
+    is_own |= nullable and dtype.kind in "iu" and isinstance(found, (int, float))
     return dtype, dtype.type(found) if is_own else None, tuple(json.loads(filters)["filters"])
+
+
+def _null(dtype: np.dtype, fill: Any) -> Any:
+    """What stands for nulls among cells of a type: what xarray takes for missing."""
+    if dtype.kind == "O":
+        return None
+    if dtype.kind in "mM":
+        return np.array("NaT", dtype)[()]
+    if fill is not None and np.ndim(fill) == 0 and not isinstance(fill, (str, bytes)):
+        return fill
+    return np.nan if dtype.kind in "fc" else np.zeros((), dtype)[()]
 
 
 def _label(attribute: str, dims: Sequence[str]) -> str:
@@ -182,7 +197,9 @@ class AzulejoStore(WritableCFDataStore):
             extents = tuple([axis[1] for axis in array._head[2]])
             encoding["preferred_chunks"] = {d: min(t, max(s, 1)) for d, t, s in zip(dims, extents, shape)}
             encoding["tiles"] = extents
-        data = indexing.LazilyIndexedArray(Cells(self._uri, array, attribute, shape, dtype))
+        data = indexing.LazilyIndexedArray(
+            Cells(self._uri, array, attribute, shape, dtype, _null(dtype, attrs.get("_FillValue")))
+        )
         return xr.Variable(dims, data, attrs, encoding, fastpath=True)
 
     # -- writing ------------------------------------------------------------------------------
@@ -206,6 +223,8 @@ class AzulejoStore(WritableCFDataStore):
             try:
                 make_group(self._uri, self._ctx, job)
             except ExistsError:
+                if self._mode == "w-":
+                    raise
                 there = "group"  # another one has made it meanwhile
         if there and self._mode == "w-":
             raise FileExistsError(self._uri)
@@ -215,7 +234,10 @@ class AzulejoStore(WritableCFDataStore):
         arrays = {} if self._mode == "w" else self.group._arrays(self._restored)
         gone = self._restored.intersection(self.group if there and self._mode != "w" else ()) - set(arrays)
         checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
-        changes = {} if self._mode == "r+" and there else dict(attributes)
+        changes = {} if self._mode == "r+" and there else {k: _plain(v) for k, v in attributes.items()}
+        for key, value in changes.items():
+            # Said before anything is written: cells that count are not taken back.
+            _stored("the dataset", key, value)
         if unlimited_dims:
             changes[_UNLIMITED] = ";".join(sorted(unlimited_dims))
         created: list[tuple[str, bool, str]] = []
@@ -223,12 +245,20 @@ class AzulejoStore(WritableCFDataStore):
         if clash := [name for name in variables if members[member_of(name)] != name]:
             other = members[member_of(clash[0])]
             raise ValueError(f"variables {clash[0]!r} and {other!r} would be one member, {member_of(other)!r}: rename one of them")
+        subgroups = {name for _, name in self._groups}
+        if self._mode != "w":
+            subgroups |= {name for name in self.group if self.group.kind(name) == "group"}
         for name, variable in variables.items():
             given = name in check_encoding_set
             unknown = set(variable.encoding) - _KNOWN - (set() if given else _FOREIGN)
             if unknown and given:
                 raise ValueError(f"unexpected encoding parameters {sorted(unknown)} of {name!r}")
             checks.variable(_encode_variable_name(name), variable, self._mode, given)
+            if (member := member_of(name)) not in arrays:
+                if member in subgroups:
+                    raise ExistsError(f"{self._uri}: {member!r} is a group below, no variable: rename one of them")
+                for key, value in variable.attrs.items():
+                    _stored(f"variable {name!r}", key, value)
         for name, variable in variables.items():
             name = _encode_variable_name(name)
             member = _member(name)
@@ -236,9 +266,13 @@ class AzulejoStore(WritableCFDataStore):
             if member in gone:
                 # Elsewhere than it was: until all is written the dataset is no other than before.
                 folder = f"{member}.{secrets.token_hex(4)}"
-            if member not in arrays:
+            array = arrays.get(member)
+            if array is None:
+                array, folder = self._create(name, member, folder, variable, job)
                 created.append((folder, True, member))
-            self._write(arrays.get(member), name, member, folder, variable, checks, job)
+                self._write(array, True, variable, checks, job)
+            elif checks.is_written(variable, self._mode):
+                self._write(array, False, variable, checks, job)
 
         def register() -> None:
             # The last step: what is no member of the group is no part of the dataset.
@@ -261,15 +295,8 @@ class AzulejoStore(WritableCFDataStore):
         if job is not writer:
             job.finish()
 
-    def _write(
-        self, array, name: str, member: str, folder: str, variable: xr.Variable, checks, job: Job
-    ) -> None:
+    def _write(self, array: Array, new: bool, variable: xr.Variable, checks, job: Job) -> None:
         dims = list(variable.dims)
-        new = array is None
-        if new:
-            array = self._create(name, member, folder, variable, job)
-        elif not checks.is_written(variable, self._mode):
-            return
         low = [checks.start(dim) if not new else 0 for dim in dims] or [0]
         data = variable.data if dims else np.asarray(variable.data).reshape(1)
         grown, end = None, None
@@ -287,7 +314,10 @@ class AzulejoStore(WritableCFDataStore):
         empty = array._empty_dims()
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
-    def _create(self, name: str, member: str, folder: str, variable: xr.Variable, job: Job) -> Array:
+    def _create(
+        self, name: str, member: str, folder: str, variable: xr.Variable, job: Job
+    ) -> tuple[Array, str]:
+        """An array for a new variable, and the folder in which it lies: another one where that is taken."""
         encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
         attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
@@ -317,11 +347,15 @@ class AzulejoStore(WritableCFDataStore):
             made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
             current_domain=[(0, max(s, 1) - 1) for s in shape],
         )
-        uri = self._uri.rstrip("/") + "/" + folder
-        if self._ctx.core.object_type(uri) is not None:
-            # No member of the group: a job that was never finished has left it.
-            self._ctx.core.delete(uri, True)
-        self._ctx.core.create(uri, schema.to_json(), None)
+        base = self._uri.rstrip("/") + "/"
+        try:
+            self._ctx.core.create(base + folder, schema.to_json(), None)
+        except ExistsError:
+            # No member of the group: what a job has left that was never finished, or what another one is
+            # about to add. Only its owner knows which.
+            folder = f"{member}.{secrets.token_hex(4)}"
+            self._ctx.core.create(base + folder, schema.to_json(), None)
+        uri = base + folder
         job.undo(partial(self._ctx.core.delete, uri, True))
         keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
         if _label(attribute, dims) != name:
@@ -331,20 +365,33 @@ class AzulejoStore(WritableCFDataStore):
         changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
         if changes:
             self._ctx.core.change_metadata(uri, False, changes)
-        return Array(uri, "w", ctx=self._ctx)
+        return Array(uri, "w", ctx=self._ctx), folder
 
     def close(self) -> None:
         pass
 
 
 def _plain(value: Any) -> Any:
+    """An attribute as a key-value has it: texts become one, as TileDB-CF-Py joins names."""
     if isinstance(value, (list, tuple)):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "UOT":
         return ";".join(str(v) for v in value)
     return value
+
+
+def _stored(owner: str, key: str, value: Any) -> tuple[str, bytes]:
+    """An attribute as it is stored.
+
+    Raises ``TypeError`` for one that no key-value holds.
+    """
+    try:
+        return encoded(_plain(value))
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"attribute {key!r} of {owner}: {error}") from None
 
 
 def _to_the_second(name: Any, variable: xr.Variable) -> xr.Variable:

@@ -46,7 +46,7 @@ def _settled(array: Array) -> Any:
 
 def _block(name: str, *, array: Array, block_info: Any) -> np.ndarray:
     """The cells of one chunk."""
-    lows = [int(low) for low, _ in array.domain]
+    lows = [dim.low for dim in array.schema.axes]
     places = block_info[None]["array-location"]
     key = tuple(slice(a + low, b + low) for (a, b), low in zip(places, lows))
     cells = array[name][key] if name else array[key]
@@ -96,6 +96,14 @@ def _whole_tiles(shape: Sequence[int], tiles: Sequence[int], itemsize: int) -> l
     return chunk
 
 
+def _one_shape(named: Mapping[str, Any], ndim: int | None = None) -> tuple[int, ...]:
+    """The shape of several arrays, along the first so many dimensions: cells may have several values."""
+    shapes = {tuple(values.shape[:ndim]) for values in named.values()}
+    if len(shapes) != 1:
+        raise ValueError(f"arrays of different shapes: {sorted(shapes)}")
+    return shapes.pop()
+
+
 def write(
     uri: Array | str | os.PathLike,
     data: Any,
@@ -118,16 +126,12 @@ def write(
     first coordinate, with ``"r+"``. Without ``compute`` the result is a ``Delayed``.
     """
     named = dict(data) if isinstance(data, Mapping) else {name: data}
-    shapes = {values.shape for values in named.values()}
-    if len(shapes) != 1:
-        raise ValueError(f"arrays of different shapes: {sorted(shapes)}")
     if mode not in ("w-", "r+", "a"):
         raise ValueError(f"mode is 'w-', 'r+' or 'a', not {mode!r}")
-    shape = shapes.pop()
     target = uri.uri if isinstance(uri, Array) else os.fspath(uri)
     ctx = uri._ctx if isinstance(uri, Array) else ctx or shared()
     if mode == "w-":
-        first = next(iter(named.values()))
+        first, shape = next(iter(named.values())), _one_shape(named)
         tiles = tiles or ([max(sizes) or 1 for sizes in first.chunks] if is_dask(first) else None)
         options = {} if filters is None else {"filters": filters}
         # Which cells are masked is known when they are computed; that some may be, dask says before.
@@ -146,17 +150,19 @@ def write(
         missing = set(array.schema.attr_names) ^ set(written)
         if missing:
             raise ValueError(f"a write takes all attributes; {sorted(missing)} do not match")
+        shape = _one_shape(written, array.ndim)
         if mode == "w-" and 0 in shape:
             _made.name_empty_dims(array, shape)
             return
-        pairs = [(int(a), int(b)) for a, b in array.domain]
+        pairs = [(dim.low, dim.high) for dim in array.schema.axes]
         start, grown, end = [a for a, _ in pairs], None, None
         if mode == "a":
+            array._added(written, 0)
             start[0] = array._end(0)
             grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
             end = array._extent()
         elif low is not None:
-            start = [int(v) for v in low]
+            start = [dim.exact(v) for v, dim in zip(low, array.schema.axes, strict=True)]
         job.write(target, start, written, grown, end)
 
     delayed = done(ctx, fill, compute, at=_time.moment(at))

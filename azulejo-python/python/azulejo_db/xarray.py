@@ -26,6 +26,9 @@ from ._job import Job, done
 from ._xarray_store import AzulejoStore, make_group, member_of
 from .errors import AzulejoError, ExistsError
 
+#: What a tree may do to what is there.
+_TREE_MODES = ("w-", "w", "a")
+
 
 def _place(filename_or_obj: Any, group: str | None, ctx: Any, at: Any = None) -> str:
     uri = os.fspath(filename_or_obj) if isinstance(filename_or_obj, os.PathLike) else str(filename_or_obj)
@@ -102,15 +105,17 @@ class AzulejoBackend(BackendEntrypoint):
         return tree
 
 
-def _parents(root: str, group: str | None, ctx: Any, job: Job) -> None:
-    """Makes the groups on the way, each a member of the one above."""
+def _parents(root: str, group: str | None, ctx: Any, job: Job, new: bool) -> None:
+    """Makes the groups on the way, each a member of the one above. With ``new`` the last of them is made
+    too, wherever it lies: who makes it at the same time is refused.
+    """
     names = list(filter(None, (group or "").split("/")))
     path = root
-    if names and ctx.core.object_type(path) is None:
+    if new if not names else ctx.core.object_type(path) is None:
         make_group(path, ctx, job)
-    for name in names:
+    for i, name in enumerate(names, 1):
         above, path = path, _replace.step(path, name, ctx)
-        if ctx.core.object_type(path) is None:
+        if (new and i == len(names)) or ctx.core.object_type(path) is None:
             make_group(path, ctx, job)
             ctx.core.edit_group(above, [(name, True, name)], [])
             job.undo(partial(ctx.core.edit_group, above, [], [name]))
@@ -160,7 +165,7 @@ def _dump(
             dataset[name].encoding = dict(there.encoding)
     elif region is not None:
         raise FileNotFoundError(place)
-    _parents(root, group, ctx, job)
+    _parents(root, group, ctx, job, mode == "w-")
     dump_to_store(dataset, store, job, encoding=encoding, unlimited_dims=unlimited)
 
 
@@ -227,8 +232,11 @@ class TreeAccessor:
         key: bytes | None = None,
     ) -> Any:
         """Writes the tree: a group for each node, in the group of the node above. ``encoding`` and
-        ``unlimited_dims`` are by the paths of nodes.
+        ``unlimited_dims`` are by the paths of nodes. ``mode``: ``"w-"`` refuses what is there, ``"w"``
+        replaces it, ``"a"`` adds to it.
         """
+        if mode not in _TREE_MODES:
+            raise ValueError(f"mode is one of {_TREE_MODES}, not {mode!r}")
         ctx, root = _context.shared(config, key), os.fspath(uri)
         unknown = set(encoding or {}) - set(self._tree.groups)
         if unknown:

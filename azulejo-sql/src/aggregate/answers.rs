@@ -3,19 +3,38 @@
 use super::Wanted;
 use crate::scan::ArrayScan;
 use crate::selection::Selection;
-use azulejo::Array;
 use azulejo::condition::{Comparison, Condition};
 use azulejo::format::Physical;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::{Array, ReadOptions, Subarray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 
+/// What answers may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Bytes that a read may hold.
+    pub read: u64,
+    /// Bytes of the cells that are looked at together.
+    pub batch: u64,
+}
+
 /// The answers; `None` where SQL's may be others.
-pub fn row(scan: &ArrayScan, wanted: &[Wanted]) -> azulejo::Result<Option<Vec<ScalarValue>>> {
+pub fn row(
+    scan: &ArrayScan,
+    wanted: &[Wanted],
+    memory: Memory,
+) -> azulejo::Result<Option<Vec<ScalarValue>>> {
     let Selection::Cells { subarray, .. } = scan.selection() else {
         return Ok(Some(wanted.iter().map(|w| nothing(w, scan)).collect()));
     };
     let array = scan.array();
+    let dense = array.schema().is_dense();
+    // The engine counts with 64 bits what there is room for between cells that were written.
+    let cells = subarray.cell_num(array.schema());
+    if dense && cells.is_none_or(|cells| u64::try_from(cells).is_err()) {
+        return Ok(None);
+    }
     // 1. What to ask the engine for. Sums tell whether there is NaN; null counts, whether there is
     //    anything.
     let mut asked: Vec<Aggregate> = Vec::new();
@@ -43,13 +62,12 @@ pub fn row(scan: &ArrayScan, wanted: &[Wanted]) -> azulejo::Result<Option<Vec<Sc
             }
         }
     }
-    let options = scan.read_options(subarray.clone());
-    let dense = array.schema().is_dense();
+    let options = options_of(scan, subarray, memory);
     let mut rows = None;
     if !dense {
         asked.push(Aggregate::Count);
     } else {
-        rows = Some(dense_rows(scan)?);
+        rows = Some(dense_rows(scan, memory)?);
     }
     let values = match asked.is_empty() {
         true => Vec::new(),
@@ -104,8 +122,15 @@ pub fn row(scan: &ArrayScan, wanted: &[Wanted]) -> azulejo::Result<Option<Vec<Sc
     Ok(Some(row))
 }
 
+/// What the engine is asked for.
+fn options_of(scan: &ArrayScan, subarray: &Subarray, memory: Memory) -> ReadOptions {
+    scan.read_options(subarray.clone())
+        .memory_budget(memory.read)
+        .batch_bytes(memory.batch)
+}
+
 /// The number of cells of a dense array that were written, are selected and meet the condition.
-fn dense_rows(scan: &ArrayScan) -> azulejo::Result<u64> {
+fn dense_rows(scan: &ArrayScan, memory: Memory) -> azulejo::Result<u64> {
     let (array, Selection::Cells { subarray, .. }) = (scan.array(), scan.selection()) else {
         return Ok(0);
     };
@@ -115,7 +140,7 @@ fn dense_rows(scan: &ArrayScan) -> azulejo::Result<u64> {
         return Ok(rows);
     }
     // Cells that nobody wrote meet no condition, not even one that says nothing.
-    let mut options = scan.read_options(subarray.clone());
+    let mut options = options_of(scan, subarray, memory);
     if options.condition.is_none() {
         let dimension = array.schema().domain.dimensions.first();
         let name = dimension.map_or("", |dimension| dimension.name.as_str());
@@ -128,12 +153,12 @@ fn dense_rows(scan: &ArrayScan) -> azulejo::Result<u64> {
 }
 
 /// The selected cells of an array whose cells were all written in one box.
-fn one_box(array: &Array, subarray: &azulejo::Subarray) -> Option<u64> {
+fn one_box(array: &Array, subarray: &Subarray) -> Option<u64> {
     let [fragment] = array.fragments() else {
         return None;
     };
     let written = fragment.footer().non_empty_domain.as_ref()?;
-    let azulejo::Subarray::Box(selections) = subarray else {
+    let Subarray::Box(selections) = subarray else {
         return None;
     };
     if !fragment.is_dense() {

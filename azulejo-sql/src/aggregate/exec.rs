@@ -1,16 +1,18 @@
 //! The plan node that asks the engine for aggregates.
 
 use super::Wanted;
-use super::answers::row;
-use crate::error::Result;
+use super::answers::{Memory, row};
+use crate::error::{Result, external};
+use crate::giving_up::until_given_up;
+use crate::part_stream::memory_of;
 use crate::scan::ArrayScan;
-use crate::table::blocking;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -20,6 +22,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures_util::StreamExt;
 use std::fmt;
 use std::sync::Arc;
+
+/// Bytes of cells that are looked at together, at most: enough to keep all threads busy.
+const BATCH_BYTES: u64 = 64 << 20;
 
 /// Aggregates over the cells of a scan.
 #[derive(Debug)]
@@ -122,16 +127,22 @@ impl ExecutionPlan for ArrayAggregateExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let (scan, wanted) = (self.scan.clone(), self.wanted.clone());
+        let (scan, wanted) = (self.scan.clone().cancellable(), self.wanted.clone());
         let (schema, by_rows) = (self.by_rows.schema(), Arc::clone(&self.by_rows));
         let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let pool = context.memory_pool();
+        let read = memory_of(scan.array(), 1, &pool.memory_limit());
+        let memory = Memory {
+            read,
+            batch: BATCH_BYTES.min(read / 8),
+        };
+        let held = MemoryConsumer::new("array aggregates").register(pool);
         let answer = async move {
-            let row = {
-                let schema = Arc::clone(&schema);
-                blocking(move || row(&scan, &wanted))
-                    .await?
-                    .map(|row| batch(&row, &schema))
-            };
+            held.try_grow(usize::try_from(memory.batch).unwrap_or(usize::MAX))?;
+            let own = scan.array().context().clone();
+            let row = until_given_up(own, move |_| row(&scan, &wanted, memory).map_err(external));
+            let row = row.await?.map(|row| batch(&row, &schema));
+            drop(held);
             let batches = match row {
                 Some(row) => futures_util::stream::iter([row]).left_stream(),
                 None => by_rows.execute(0, context)?.right_stream(),

@@ -1,6 +1,7 @@
 //! What there is: catalogs, schemas, tables, keys, types, and what the server can do.
 
 use super::Limits;
+use super::session::SharedSession;
 use crate::error::Result as SqlResult;
 use arrow_flight::sql::metadata::{
     SqlInfoData, SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,
@@ -14,7 +15,6 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::Constraint;
 use datafusion::error::DataFusionError;
-use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -25,7 +25,7 @@ const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// What clients ask about.
 pub struct Metadata {
-    session: SessionContext,
+    session: SharedSession,
     /// What the server can do.
     pub info: SqlInfoData,
     /// The types of columns.
@@ -49,7 +49,7 @@ struct KeyColumn {
 }
 
 impl Metadata {
-    pub fn new(session: SessionContext, writable: bool, limits: Limits) -> SqlResult<Self> {
+    pub fn new(session: SharedSession, writable: bool, limits: Limits) -> SqlResult<Self> {
         let external = |error| DataFusionError::External(Box::new(error));
         Ok(Self {
             session,

@@ -1,12 +1,12 @@
 //! Runs plans within limits.
 
 use super::Limits;
+use super::session::SharedSession;
 use crate::error::{Result, of_engine};
 use datafusion::arrow::array::{Array, RecordBatch, UInt64Array};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::prelude::SessionContext;
 use futures_util::{Stream, StreamExt};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ const AHEAD: usize = 2;
 /// What runs plans.
 #[derive(Clone)]
 pub struct Running {
-    session: SessionContext,
+    session: SharedSession,
     limits: Limits,
     free: Arc<Semaphore>,
 }
 
 impl Running {
-    pub fn new(session: SessionContext, limits: Limits) -> Self {
+    pub fn new(session: SharedSession, limits: Limits) -> Self {
         Self {
             session,
             limits,

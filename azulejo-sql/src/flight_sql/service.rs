@@ -4,6 +4,7 @@ use super::Limits;
 use super::ingest;
 use super::metadata::{self, Metadata};
 use super::running::Running;
+use super::session::{SharedSession, shared};
 use super::statement::{Bound, Statements, parameters};
 use crate::error::Result as SqlResult;
 use arrow_flight::decode::FlightRecordBatchStream;
@@ -43,7 +44,7 @@ const MOST_PARAMETER_BYTES: usize = 64 << 20;
 /// What answers requests.
 #[derive(Clone)]
 pub struct Service {
-    session: SessionContext,
+    session: SharedSession,
     statements: Statements,
     running: Running,
     metadata: Arc<Metadata>,
@@ -54,6 +55,7 @@ type Rows = <Service as FlightService>::DoGetStream;
 
 impl Service {
     pub fn new(session: SessionContext, writable: bool, limits: Limits) -> SqlResult<Self> {
+        let session = shared(session);
         Ok(Self {
             session: session.clone(),
             statements: Statements::new(session.clone(), writable),

@@ -1,18 +1,21 @@
 //! Statements: from text to plans, which of them may run, and what stands for them in tickets.
 
 use super::running::status;
+use super::session::SharedSession;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{DmlStatement, LogicalPlan, Union, WriteOp};
-use datafusion::prelude::SessionContext;
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Union, WriteOp};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
-use std::collections::HashMap;
+use datafusion::sql::sqlparser::tokenizer::Location;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tonic::Status;
@@ -27,12 +30,12 @@ const READ_ONLY: &str = "this server is read-only";
 /// What makes plans of texts.
 #[derive(Clone)]
 pub struct Statements {
-    session: SessionContext,
+    session: SharedSession,
     writable: bool,
 }
 
 impl Statements {
-    pub fn new(session: SessionContext, writable: bool) -> Self {
+    pub fn new(session: SharedSession, writable: bool) -> Self {
         Self { session, writable }
     }
 
@@ -42,7 +45,7 @@ impl Statements {
         let (Some(mut statement), true) = (statements.pop_front(), statements.is_empty()) else {
             return Err(Status::invalid_argument("send one statement at a time"));
         };
-        number_parameters(&mut statement, &mut 0);
+        number_parameters(&mut statement);
         let plan = self.session.state().statement_to_plan(statement).await;
         let plan = plan.map_err(|error| status(&error))?;
         self.allow(&plan)?;
@@ -150,26 +153,46 @@ fn is_change(plan: &LogicalPlan) -> bool {
     op && queries.verify_plan(&change.input).is_ok()
 }
 
-/// Numbers parameters that are written as `?`: `$1`, `$2` and so on.
-fn number_parameters(statement: &mut Statement, last: &mut usize) {
-    struct Numbers<'a>(&'a mut usize);
-    impl VisitorMut for Numbers<'_> {
+/// Numbers parameters that are written as `?`, as they stand in the text: `$1`, `$2` and so on.
+fn number_parameters(statement: &mut Statement) {
+    let mut places = Vec::new();
+    each_unnumbered(statement, &mut |_, place| places.push(place));
+    // Clauses need not stand in a text as they do in the tree.
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|visited| places.get(*visited));
+    let mut names = vec![String::new(); order.len()];
+    for (number, visited) in order.into_iter().enumerate() {
+        if let Some(name) = names.get_mut(visited) {
+            *name = format!("${}", number + 1);
+        }
+    }
+    let mut names = names.into_iter();
+    each_unnumbered(statement, &mut |parameter, _| {
+        if let Some(name) = names.next() {
+            *parameter = name;
+        }
+    });
+}
+
+/// Shows the parameters that are written as `?`, always in one order, and where each begins.
+fn each_unnumbered(statement: &mut Statement, show: &mut impl FnMut(&mut String, Location)) {
+    struct Unnumbered<'a, F>(&'a mut F);
+    impl<F: FnMut(&mut String, Location)> VisitorMut for Unnumbered<'_, F> {
         type Break = ();
         fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
             if let Value::Placeholder(name) = &mut value.value
                 && name == "?"
             {
-                *self.0 += 1;
-                *name = format!("${}", self.0);
+                self.0(name, value.span.start);
             }
             ControlFlow::Continue(())
         }
     }
     match statement {
         Statement::Statement(statement) => {
-            let _ = statement.visit(&mut Numbers(last));
+            let _ = statement.visit(&mut Unnumbered(show));
         }
-        Statement::Explain(explain) => number_parameters(&mut explain.statement, last),
+        Statement::Explain(explain) => each_unnumbered(&mut explain.statement, show),
         _ => {}
     }
 }
@@ -197,6 +220,7 @@ fn number_of(id: &str) -> Option<usize> {
 
 /// Puts a row of values in the places of a plan's parameters.
 fn bind(plan: &LogicalPlan, rows: &RecordBatch, row: usize) -> Result<LogicalPlan, Status> {
+    let stored = stored(plan).map_err(|error| status(&error))?;
     let mut values = HashMap::new();
     for field in parameters(plan)?.fields() {
         let id = field.name();
@@ -210,12 +234,56 @@ fn bind(plan: &LogicalPlan, rows: &RecordBatch, row: usize) -> Result<LogicalPla
         let value = ScalarValue::try_from_array(column, row);
         let value = value.and_then(|value| match field.data_type() {
             DataType::Null => Ok(value),
-            kind => value.cast_to(kind),
+            kind => match exactly(&value, kind)? {
+                Some(value) => Ok(value),
+                None if stored.contains(id) => {
+                    Err(DataFusionError::Plan(format!("{id}: {value} is no {kind}")))
+                }
+                // Plans make both sides of a comparison one type that holds them.
+                None => Ok(value),
+            },
         });
         values.insert(name.to_owned(), value.map_err(|error| status(&error))?);
     }
     let bound = plan.clone().with_param_values(ParamValues::from(values));
     bound.map_err(|error| status(&error))
+}
+
+/// A value as one of a type, of reals the nearest one; `None` where it would become another value.
+fn exactly(value: &ScalarValue, kind: &DataType) -> Result<Option<ScalarValue>, DataFusionError> {
+    let own = value.data_type();
+    // What else there is, such as text, is read as SQL reads it.
+    let counts = own.is_numeric() || own.is_temporal();
+    if value.is_null() || kind.is_floating() || !counts {
+        return value.cast_to(kind).map(Some);
+    }
+    let cast = value.cast_to(kind).ok();
+    Ok(cast.filter(|cast| cast.cast_to(&own).is_ok_and(|back| back == *value)))
+}
+
+/// The parameters that a change stores as they are: they stand alone where rows are made.
+fn stored(plan: &LogicalPlan) -> Result<HashSet<String>, DataFusionError> {
+    let mut stored = HashSet::new();
+    let LogicalPlan::Dml(change) = plan else {
+        return Ok(stored);
+    };
+    change.input.apply(|plan| {
+        if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Values(_)) {
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        plan.apply_expressions(|expr| {
+            let expr = match expr {
+                Expr::Alias(alias) => alias.expr.as_ref(),
+                expr => expr,
+            };
+            if let Expr::Placeholder(parameter) = expr {
+                stored.insert(parameter.id.clone());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(stored)
 }
 
 /// A statement and its parameters, of which tickets and handles are made.
@@ -280,6 +348,37 @@ impl Bound {
 mod tests {
     use super::*;
     use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    #[test]
+    fn parameters_are_numbered_as_they_stand_in_the_text() {
+        for (text, expected) in [
+            (
+                "SELECT ? FROM t WHERE a = ?",
+                "SELECT $1 FROM t WHERE a = $2",
+            ),
+            (
+                "SELECT a FROM t OFFSET ? LIMIT ?",
+                "SELECT a FROM t LIMIT $2 OFFSET $1",
+            ),
+            (
+                "SELECT a FROM t LIMIT ? OFFSET ?",
+                "SELECT a FROM t LIMIT $1 OFFSET $2",
+            ),
+            (
+                "FROM generate_series(?, 9)\n SELECT ?",
+                "FROM generate_series($1, 9) SELECT $2",
+            ),
+            (
+                "EXPLAIN SELECT ? AS \"?\", '?' OFFSET ?\nLIMIT ?",
+                "EXPLAIN SELECT $1 AS \"?\", '?' LIMIT $3 OFFSET $2",
+            ),
+        ] {
+            let mut statements = crate::statements(text).expect(text);
+            let mut statement = statements.pop_front().expect(text);
+            number_parameters(&mut statement);
+            assert_eq!(statement.to_string(), expected);
+        }
+    }
 
     #[test]
     fn tickets_come_back_as_they_were() {

@@ -1,11 +1,15 @@
 //! Statements beside each other, and second tries.
 
-use crate::support::{TestResult, at_once, refused, rows};
+use crate::support::{TestResult, at_once, refused, rows, text};
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::{Config, Context, WriteOptions};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::exec_err;
 use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::common::collect;
+use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -266,5 +270,63 @@ async fn changes_of_the_same_rows_are_whole() -> TestResult {
         ["1"]
     );
     assert_eq!(rows(&session, "SELECT * FROM t").await?, ["3|1|10"]);
+    Ok(())
+}
+
+/// Partitions of a scan see the same rows, also where a vacuum takes the files between two of them.
+#[tokio::test]
+async fn a_scan_is_of_one_moment_whatever_is_merged_meanwhile() -> TestResult {
+    for (changed, dense) in [
+        (false, "false"),
+        (true, "false"),
+        (false, "true"),
+        (true, "true"),
+    ] {
+        let config = Config::new().decoded_cache(0);
+        let context = Context::new(config, None)?;
+        let config = SessionConfig::new().with_target_partitions(2);
+        let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(10)));
+        let session = azulejo_sql::session_with(&context, config);
+        let extent = match dense {
+            "true" => "'tile.id' '10'",
+            _ => "'capacity' '10'",
+        };
+        rows(&session, &format!("CREATE EXTERNAL TABLE t (id BIGINT, v BIGINT NOT NULL, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://moment' OPTIONS ('dense' '{dense}', {extent}, 'domain.id' '0..99')")).await?;
+        for first in [0, 50] {
+            let last = first + 49;
+            let insert =
+                format!("INSERT INTO t SELECT value, 0 FROM generate_series({first}, {last})");
+            rows(&session, &insert).await?;
+        }
+        let plan = session.sql("SELECT v FROM t").await?;
+        let plan = plan.create_physical_plan().await?;
+        assert_eq!(plan.output_partitioning().partition_count(), 2);
+        let part = |number| {
+            let stream = plan.execute(number, session.task_ctx());
+            async move { text(&collect(stream?).await?) }
+        };
+        let mut found = part(0).await?;
+
+        if changed {
+            let later = "INSERT INTO t SELECT value, 1 FROM generate_series(0, 99)";
+            rows(&session, later).await?;
+        }
+        let place = context.array("mem://moment");
+        place.consolidate(&FragmentOptions::new())?;
+        let removed = place.vacuum(Mode::Fragments, VacuumOptions::default())?;
+        assert!(removed.folders.len() >= 2);
+
+        match part(1).await {
+            Ok(more) => {
+                found.extend(more);
+                assert_eq!(found, vec!["0"; 100], "{changed} {dense}");
+            }
+            // What was merged with what came later cannot tell the rows from before.
+            Err(error) => assert!(changed, "{dense}: {error}"),
+        }
+        let now = if changed { "100|100" } else { "100|0" };
+        let sums = "SELECT count(*), sum(v) FROM t";
+        assert_eq!(rows(&session, sums).await?, [now]);
+    }
     Ok(())
 }

@@ -15,6 +15,7 @@ use azulejo_sql::flight_sql::{FlightSql, Limits};
 use azulejo_sql::{ArrayCatalog, TableOptions, session_of_tables, table};
 use datafusion::arrow::array::{
     ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
 };
 use datafusion::arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -191,6 +192,35 @@ async fn statements_and_prepared_statements() -> TestResult {
         }
         prepared.close().await?;
     }
+    // Values go by where their places stand, whatever the clauses.
+    for (sql, values, expected) in [
+        (
+            "SELECT id FROM Cells ORDER BY id OFFSET ? LIMIT ?",
+            [5i64, 2],
+            ["5", "6"],
+        ),
+        (
+            "SELECT id FROM Cells ORDER BY id LIMIT ? OFFSET ?",
+            [2, 5],
+            ["5", "6"],
+        ),
+        (
+            "FROM (SELECT id FROM Cells WHERE id < ?) SELECT id + CAST(? AS BIGINT) AS n ORDER BY id",
+            [2, 100],
+            ["100", "101"],
+        ),
+    ] {
+        let mut prepared = client.prepare(sql.to_owned(), None).await?;
+        let columns = ["1", "2"].into_iter().zip(values);
+        let columns = columns.map(|(name, value)| {
+            let column: ArrayRef = Arc::new(Int64Array::from(vec![value]));
+            (name, column)
+        });
+        prepared.set_parameters(RecordBatch::try_from_iter(columns)?)?;
+        let info = prepared.execute().await?;
+        assert_eq!(text(&batches(&mut client, info).await?)?, expected, "{sql}");
+        prepared.close().await?;
+    }
     // Without its parameters a query does not run.
     let unbound = client
         .execute("SELECT id FROM Cells WHERE id = $1".into(), None)
@@ -212,6 +242,90 @@ async fn statements_and_prepared_statements() -> TestResult {
             .to_string();
         assert!(!error.is_empty(), "{wrong}");
     }
+    Ok(())
+}
+
+/// One row of parameters.
+fn parameters<const N: usize>(values: [ArrayRef; N]) -> TestResult<RecordBatch> {
+    let names = (1..=N).map(|number| number.to_string());
+    Ok(RecordBatch::try_from_iter(names.zip(values))?)
+}
+
+/// Clients send what they have: Python numbers of 64 bits, moments where there are days.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parameters_keep_their_values_whatever_the_type_of_their_places() -> TestResult {
+    let serving = serve(FlightSql::writable, limits()).await?;
+    let client = &mut client(&serving).await?;
+    let real = |value: f64| -> ArrayRef { Arc::new(Float64Array::from(vec![value])) };
+    let whole = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+    let noon: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+        1_714_521_600_000_000 + 43_200_000_000,
+    ]));
+    for (sql, value, expected) in [
+        ("SELECT id FROM Cells WHERE id = ?", real(1.5), vec![]),
+        ("SELECT id FROM Cells WHERE id = ?", real(1.0), vec!["1"]),
+        (
+            "SELECT id FROM Cells WHERE id < ? ORDER BY id",
+            real(1.5),
+            vec!["0", "1"],
+        ),
+        (
+            "SELECT id FROM Cells WHERE id IN (?) OR id = 3",
+            real(1.5),
+            vec!["3"],
+        ),
+        (
+            "SELECT id * ? AS n FROM Cells WHERE id = 3",
+            real(0.5),
+            vec!["1.5"],
+        ),
+        ("SELECT id FROM Cells WHERE v = ?", whole(2), vec!["4"]),
+        (
+            "SELECT id FROM Cells WHERE id = 1 AND DATE '2024-05-01' < ?",
+            noon,
+            vec!["1"],
+        ),
+        (
+            "SELECT id FROM Cells WHERE id = 1 AND CAST(id AS SMALLINT) < ?",
+            whole(1 << 40),
+            vec!["1"],
+        ),
+        (
+            "SELECT id FROM Cells WHERE id = 1 AND word = ?",
+            Arc::new(StringArray::from(vec!["w1"])),
+            vec!["1"],
+        ),
+    ] {
+        let mut prepared = client.prepare(sql.to_owned(), None).await?;
+        prepared.set_parameters(parameters([value])?)?;
+        let info = prepared.execute().await?;
+        assert_eq!(text(&batches(client, info).await?)?, expected, "{sql}");
+        prepared.close().await?;
+    }
+    let mut change = async |sql: &str, values: RecordBatch| -> TestResult<i64> {
+        let mut prepared = client.prepare(sql.to_owned(), None).await?;
+        prepared.set_parameters(values)?;
+        Ok(prepared.execute_update().await?)
+    };
+    let delete = "DELETE FROM Cells WHERE id = ?";
+    assert_eq!(change(delete, parameters([real(1.5)])?).await?, 0);
+    assert_eq!(change(delete, parameters([real(1.0)])?).await?, 1);
+    let update = "UPDATE Cells SET v = ? WHERE id < ?";
+    let values = parameters([whole(7), real(2.5)])?;
+    assert_eq!(change(update, values).await?, 2);
+    // What is stored is what was sent, or nothing.
+    let insert = "INSERT INTO Cells VALUES (?, ?, ?)";
+    let word: ArrayRef = Arc::new(StringArray::from(vec!["new"]));
+    let values = parameters([real(6000.5), real(0.5), Arc::clone(&word)])?;
+    let error = change(insert, values).await.expect_err("half a cell");
+    assert!(error.to_string().contains("6000.5 is no Int64"), "{error}");
+    let values = parameters([real(6000.0), whole(5), word])?;
+    assert_eq!(change(insert, values).await?, 1);
+    let found = query(
+        client,
+        "SELECT id, v FROM Cells WHERE id < 4 OR id > 999 ORDER BY id",
+    );
+    assert_eq!(found.await?, ["0|7.0", "2|7.0", "3|1.5", "6000|5.0"]);
     Ok(())
 }
 

@@ -5,11 +5,16 @@ use azulejo::format::filter::Pipeline;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::storage::{LocalStorage, MemoryStorage, Request, RequestLog, RequestLogStorage};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
-use datafusion::physical_plan::ExecutionPlan;
+use azulejo_sql::session_in;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Cells of a tile.
 const TILE: i64 = 1_000;
@@ -535,4 +540,48 @@ async fn analyzed_plans_say_what_was_read() -> TestResult {
         assert!(shown.join("\n").contains("tiles_pruned=31"), "{shown:?}");
     }
     Ok(())
+}
+
+/// An aggregate that metadata does not answer ends with who waits for it, and counts as others do.
+#[test]
+fn aggregates_end_with_their_query_and_count_memory() -> TestResult {
+    // One thread does all that blocks, in turn.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()?;
+    let logged = sparse()?;
+    runtime.block_on(async {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(8 << 20));
+        let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool));
+        let config = SessionConfig::new();
+        let session = session_in(&logged.context, config, environment.build_arc()?);
+        let table = azulejo_sql::table(&logged.context.array(&logged.uri))?;
+        session.register_table("t", table)?;
+        let summed = "SELECT count(*), sum(a) FROM t WHERE b > 3";
+        let expected = rows(&session, summed).await?;
+        let plan = session.sql(summed).await?.create_physical_plan().await?;
+        let shown = displayable(plan.as_ref()).indent(false).to_string();
+        assert!(shown.contains("ArrayAggregateExec"), "{shown}");
+
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let before = tokio::task::spawn_blocking(move || is_done.recv());
+        let _ = logged.log.take();
+        let mut running = execute_stream(Arc::clone(&plan), session.task_ctx())?;
+        let waited = tokio::time::timeout(Duration::from_millis(200), running.next()).await;
+        assert!(waited.is_err() && pool.reserved() > 0);
+        drop(running);
+        done.send(())?;
+        before.await??;
+        tokio::task::spawn_blocking(|| ()).await?;
+        assert_eq!((logged.log.take().len(), pool.reserved()), (0, 0));
+
+        let others = MemoryConsumer::new("others").register(&pool);
+        others.try_grow(8 << 20)?;
+        let error = super::support::refused(&session, summed).await;
+        assert!(error.contains("array aggregates"), "{error}");
+        drop(others);
+        assert_eq!(rows(&session, summed).await?, expected);
+        Ok(())
+    })
 }

@@ -4,7 +4,8 @@ use super::support::{TestResult, plan, refused, rows};
 use azulejo::format::schema::CurrentDomain;
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
-use azulejo_sql::{ArrayCatalog, TableOptions, session, table};
+use azulejo_sql::{ArrayCatalog, TableOptions, session, session_with, table};
+use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 
 /// A dense array of 100 x 100 cells in tiles of 10 x 10, whose values are their places.
@@ -109,8 +110,98 @@ async fn dense_rows_are_the_cells_that_were_written() -> TestResult {
         rows(&session, "SELECT x FROM h WHERE x > 28 ORDER BY x").await?,
         ["29", "30", "80", "81"]
     );
-    let all = "SELECT count(*) FROM azulejo('mem://holes', unwritten => true)";
-    assert_eq!(rows(&session, all).await?, ["100"]);
+    for (unwritten, cells) in [
+        ("true", "100"),
+        ("'true'", "100"),
+        ("false", "23"),
+        ("'false'", "23"),
+    ] {
+        let all = format!("SELECT count(*) FROM azulejo('mem://holes', unwritten => {unwritten})");
+        assert_eq!(rows(&session, &all).await?, [cells], "{unwritten}");
+    }
+    for unwritten in ["1", "'yes'", "NULL"] {
+        let all = format!("SELECT count(*) FROM azulejo('mem://holes', unwritten => {unwritten})");
+        let error = refused(&session, &all).await;
+        assert!(error.contains("unwritten must be true or false"), "{error}");
+    }
+    Ok(())
+}
+
+/// A dense array may be far larger than what was ever written of it, in many places.
+#[tokio::test]
+async fn dense_places_are_looked_at_however_many_they_are() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE d (y BIGINT, x BIGINT, v BIGINT NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://far' OPTIONS ('dense' 'true', 'domain.y' '0..999999999', 'domain.x' '0..999999999', 'tile.y' '10', 'tile.x' '10')").await?;
+    for k in 0..65 {
+        let at = k * 10_000_000;
+        rows(&session, &format!("INSERT INTO d VALUES ({at}, {at}, {k})")).await?;
+    }
+    let all = "SELECT count(*), sum(v), max(x) FROM d";
+    let planned = plan(&session, all).await?;
+    let far = "x in 0..=0 or 10000000..=10000000 or 20000000..=20000000 or 62 more";
+    assert!(planned.contains(far), "{planned}");
+    assert_eq!(rows(&session, all).await?, ["65|2080|640000000"]);
+    assert_eq!(
+        rows(&session, "SELECT v FROM d WHERE v % 40 = 3 ORDER BY y").await?,
+        ["3", "43"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn cells_that_nobody_wrote_meet_conditions_as_rows_do() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    for partitions in [1, 3] {
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(1)));
+        let session = session_with(&context, config);
+        let uri = format!("mem://unwritten/{partitions}");
+        for statement in [
+            &format!(
+                "CREATE EXTERNAL TABLE d (x BIGINT, v INT NOT NULL, w INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('dense' 'true', 'domain.x' '0..9', 'tile.x' '5')"
+            ),
+            "INSERT INTO d VALUES (0, 1, 1), (1, 2, NULL), (2, 3, 3)",
+            &format!(
+                "CREATE EXTERNAL TABLE u STORED AS AZULEJO LOCATION '{uri}' OPTIONS ('unwritten' 'true')"
+            ),
+        ] {
+            rows(&session, statement).await?;
+        }
+        for (query, expected) in [
+            ("SELECT count(*) FROM u WHERE v < 0", "7"),
+            ("SELECT count(*) FROM u WHERE v + 0 < 0", "7"),
+            (
+                "SELECT count(*), min(x), max(x) FROM u WHERE v = -2147483648 AND x <> 4",
+                "6|3|9",
+            ),
+            ("SELECT count(*) FROM u WHERE x IN (1, 7, 8) AND v > 0", "1"),
+            ("SELECT count(*) FROM u WHERE w IS NULL", "8"),
+            ("SELECT count(*) FROM u WHERE x > 5 OR v = 2", "5"),
+            (
+                "SELECT count(*) FROM u JOIN (VALUES (7)) AS s(k) ON u.x = s.k",
+                "1",
+            ),
+            (
+                "SELECT count(*) FROM u JOIN (VALUES (-2147483648)) AS s(k) ON u.v = s.k",
+                "7",
+            ),
+            ("SELECT x FROM u ORDER BY v, x LIMIT 1", "3"),
+            ("SELECT min(v) FROM u WHERE x < 3", "1"),
+            // As it is without them.
+            ("SELECT count(*) FROM d WHERE v < 0", "0"),
+            ("SELECT count(*) FROM d WHERE w IS NULL", "1"),
+        ] {
+            assert_eq!(
+                rows(&session, query).await?,
+                [expected],
+                "{partitions}: {query}"
+            );
+        }
+        let ranges = plan(&session, "SELECT v FROM u WHERE x > 5 AND v < 0").await?;
+        let asked = ranges.contains("subarray=[x in 6..=9]") && !ranges.contains("condition=");
+        assert!(asked, "{ranges}");
+    }
     Ok(())
 }
 
@@ -171,6 +262,22 @@ async fn tables_as_they_were() -> TestResult {
         "CREATE TABLE m AS SELECT 1 AS a; SELECT * FROM m TIMESTAMP AS OF '1970-01-02'",
     );
     assert!(other.await.contains("no array"));
+    // A query in front hides the table, and was never otherwise.
+    for hidden in [
+        "WITH t AS (SELECT 7 AS v) SELECT v FROM t TIMESTAMP AS OF '1970-01-02'",
+        "WITH t AS (SELECT v + 5 AS v FROM t) SELECT v FROM t TIMESTAMP AS OF '1970-01-02'",
+        "WITH u AS (SELECT v FROM t), t AS (SELECT 7 AS v) SELECT v FROM t TIMESTAMP AS OF '1970-01-02'",
+    ] {
+        let error = refused(&session, hidden).await;
+        assert!(error.contains("t is a query"), "{hidden}: {error}");
+    }
+    for beside in [
+        "WITH u AS (SELECT 7 AS v) SELECT v FROM t TIMESTAMP AS OF '1970-01-02'",
+        "WITH t AS (SELECT v FROM t TIMESTAMP AS OF '1970-01-02') SELECT v FROM t",
+        "SELECT (WITH t AS (SELECT 1 AS v) SELECT v FROM t) FROM t TIMESTAMP AS OF '1970-01-03'",
+    ] {
+        assert_eq!(rows(&session, beside).await?, ["1"], "{beside}");
+    }
     let wrong = refused(&session, "SELECT v FROM azulejo('mem://levels', when => 3)").await;
     assert!(wrong.contains("when"), "{wrong}");
     let past = "INSERT INTO past VALUES (1, 2)";
@@ -327,6 +434,54 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     );
     let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
     assert_eq!(rows(&session, joined).await?, ["100"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn members_of_a_group_are_told_apart() -> TestResult {
+    use azulejo::group::NewMember;
+    let context = Context::new(Config::default(), None)?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    let session = session(&context);
+    for (place, cells) in [("a", 3), ("b", 4), ("c", 5)] {
+        rows(&session, &format!("COPY (SELECT value AS id FROM generate_series(1, {cells})) TO '{}' STORED AS AZULEJO OPTIONS (dimensions 'id')", uri(place))).await?;
+    }
+    context.group(&uri("years")).create()?;
+    let mut editor = context.group(&uri("years")).edit()?;
+    for (place, name) in [("a", "2023/temps"), ("b", "2024/temps"), ("c", "all/winds")] {
+        editor.add(NewMember::at(uri(place)).named(name))?;
+    }
+    editor.commit()?;
+    let catalog = ArrayCatalog::open(&context, &uri("years"), TableOptions::new())?;
+    session.register_catalog("y", Arc::new(catalog));
+    for (table, cells) in [
+        ("\"2023/temps\"", "3"),
+        ("\"2024/temps\"", "4"),
+        ("winds", "5"),
+    ] {
+        let count = format!("SELECT count(*) FROM y.public.{table}");
+        assert_eq!(rows(&session, &count).await?, [cells], "{table}");
+    }
+
+    // A group that is called as the schema of a group's own arrays is.
+    context.group(&uri("open")).create()?;
+    let mut editor = context.group(&uri("open")).edit()?;
+    editor.add(NewMember::at(uri("years")).named("public"))?;
+    editor.commit()?;
+    let catalog = ArrayCatalog::open(&context, &uri("open"), TableOptions::new())?;
+    session.register_catalog("o", Arc::new(catalog));
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM o.public.winds").await?,
+        ["5"]
+    );
+    let mut editor = context.group(&uri("open")).edit()?;
+    editor.add(NewMember::at(uri("a")).named("a"))?;
+    editor.commit()?;
+    let refused = ArrayCatalog::open(&context, &uri("open"), TableOptions::new());
+    let error = refused.expect_err("one hides the other").to_string();
+    let names_both = error.contains(&uri("years")) && error.contains(&uri("a"));
+    assert!(names_both && error.contains("public"), "{error}");
     Ok(())
 }
 
@@ -636,6 +791,126 @@ async fn filters_of_joins_and_of_the_first_rows_reach_running_scans() -> TestRes
     Ok(())
 }
 
+/// What comes from above a limit leaves out rows that the limit has counted.
+#[tokio::test]
+async fn limits_count_rows_before_filters_that_come_from_above() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    for partitions in [1, 4] {
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(4096)));
+        let session = session_with(&context, config);
+        let place = format!("mem://below/{partitions}");
+        rows(&session, &format!("CREATE EXTERNAL TABLE t (x BIGINT, v BIGINT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION '{place}' OPTIONS ('domain.x' '0..99999', 'tile.x' '100', 'capacity' '100')")).await?;
+        rows(&session, "INSERT INTO t SELECT value, CASE WHEN value < 5000 THEN value ELSE -value END FROM generate_series(0, 49999)").await?;
+        let mut queries: Vec<(String, Vec<&str>)> = Vec::new();
+        for first in [
+            "(SELECT x FROM t ORDER BY x LIMIT 10)",
+            // The array cannot tell what is asked for: the limit is that of a sort.
+            "(SELECT x FROM t WHERE abs(x) >= 0 ORDER BY x LIMIT 10)",
+        ] {
+            queries.extend([
+            (
+                format!("SELECT count(*) FROM (VALUES (995), (996)) AS s(k) JOIN {first} a ON a.x = s.k"),
+                vec!["0"],
+            ),
+            (
+                format!("SELECT count(*) FROM (VALUES (5), (996)) AS s(k) JOIN {first} a ON a.x = s.k"),
+                vec!["1"],
+            ),
+            (
+                format!("SELECT k FROM (VALUES (995)) AS s(k) WHERE k IN {first}"),
+                vec![],
+            ),
+            (
+                format!("SELECT k FROM (VALUES (995)) AS s(k) WHERE k NOT IN {first}"),
+                vec!["995"],
+            ),
+            (
+                format!("SELECT k FROM (VALUES (995)) AS s(k) WHERE NOT EXISTS (SELECT 1 FROM {first} a WHERE a.x = s.k)"),
+                vec!["995"],
+            ),
+            ]);
+        }
+        queries.extend([
+            (
+                "SELECT v FROM (SELECT x, v FROM t ORDER BY x LIMIT 5000) q ORDER BY v LIMIT 3".into(),
+                vec!["0", "1", "2"],
+            ),
+            (
+                "SELECT min(v) FROM (SELECT x, v FROM t ORDER BY x LIMIT 5000) q".into(),
+                vec!["0"],
+            ),
+            // Which ten rows these are is open, but they are ten, and none of the others counts.
+            (
+                "SELECT count(*) FROM (SELECT count(*) AS n FROM (SELECT x FROM t LIMIT 10) a JOIN (SELECT value FROM generate_series(0, 49999)) s ON a.x = s.value) WHERE n = 10".into(),
+                vec!["1"],
+            ),
+            (
+                "SELECT count(*) FROM (VALUES (45000), (45001)) AS s(k) JOIN (SELECT x FROM t LIMIT 10) a ON a.x = s.k".into(),
+                vec!["0"],
+            ),
+        ]);
+        for (query, expected) in queries {
+            assert_eq!(
+                rows(&session, &query).await?,
+                expected,
+                "{partitions}: {query}"
+            );
+        }
+        // The lesser of two limits, whichever comes first.
+        for (inner, outer) in [(100, 1000), (1000, 100)] {
+            for query in [
+                format!("SELECT * FROM (SELECT * FROM t LIMIT {inner}) ORDER BY x LIMIT {outer}"),
+                format!(
+                    "SELECT * FROM (SELECT * FROM t ORDER BY x LIMIT {inner}) ORDER BY x LIMIT {outer}"
+                ),
+                format!(
+                    "SELECT * FROM (SELECT * FROM t WHERE v <> 7 LIMIT {inner}) ORDER BY x LIMIT {outer}"
+                ),
+                format!("SELECT * FROM (SELECT * FROM t LIMIT {inner}) LIMIT {outer}"),
+            ] {
+                let found = rows(&session, &query).await?;
+                assert_eq!(found.len(), 100, "{partitions}: {query}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Filters that `min` and `max` would learn leave out rows that others beside them need.
+#[tokio::test]
+async fn least_and_greatest_values_are_those_of_all_rows() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let config = SessionConfig::new().with_target_partitions(4);
+    let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(4096)));
+    let session = session_with(&context, config);
+    rows(&session, "CREATE EXTERNAL TABLE t (x BIGINT, v BIGINT, n BIGINT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://all' OPTIONS ('domain.x' '0..99999', 'tile.x' '100', 'capacity' '100')").await?;
+    rows(&session, "INSERT INTO t SELECT value, value AS v, CASE WHEN value < 12000 THEN NULL ELSE value END FROM generate_series(0, 49999)").await?;
+    for (query, expected) in [
+        ("SELECT min(x), max(v + 1) FROM t", "0|50000"),
+        ("SELECT max(x), min(v - 1) FROM t", "49999|-1"),
+        (
+            "SELECT max(x) FILTER (WHERE v = 49999), min(x) FROM t",
+            "49999|0",
+        ),
+        (
+            "SELECT min(x) FILTER (WHERE v = 0), max(x) FROM t",
+            "0|49999",
+        ),
+        (
+            "SELECT min(n), max(n) FROM t WHERE abs(x) >= 0",
+            "12000|49999",
+        ),
+        (
+            "SELECT max(n), min(n) FROM t WHERE abs(x) >= 0",
+            "49999|12000",
+        ),
+    ] {
+        assert_eq!(rows(&session, query).await?, [expected], "{query}");
+    }
+    Ok(())
+}
+
 /// Where doubles are too coarse to tell tiles apart, and extents are beyond what their type shows.
 #[tokio::test]
 async fn tiles_are_numbered_in_the_widest_domains() -> TestResult {
@@ -661,6 +936,45 @@ async fn tiles_are_numbered_in_the_widest_domains() -> TestResult {
     }
     let extent = rows(&session, "SELECT DISTINCT extent_of(x) FROM i").await?;
     assert_eq!(extent, ["4294967295.0"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn buckets_hold_numbers_of_all_types() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for (number, width, bucket) in [
+        (
+            "arrow_cast('18446744073709551615', 'UInt64')",
+            "1000",
+            "18446744073709551000",
+        ),
+        (
+            "arrow_cast('9223372036854775809', 'UInt64')",
+            "CAST(10 AS TINYINT)",
+            "9223372036854775800",
+        ),
+        (
+            "arrow_cast('7', 'UInt64')",
+            "arrow_cast('18446744073709551615', 'UInt64')",
+            "0",
+        ),
+        ("7", "arrow_cast('18446744073709551615', 'UInt64')", "0"),
+        (
+            "-7",
+            "arrow_cast('9223372036854775808', 'UInt64')",
+            "-9223372036854775808",
+        ),
+        ("-7", "arrow_cast('18446744073709551615', 'UInt64')", "∅"),
+        ("-7", "5", "-10"),
+        ("arrow_cast(200, 'UInt8')", "7", "196"),
+        ("arrow_cast('-9223372036854775808', 'Int64')", "1000", "∅"),
+        ("7", "0", "∅"),
+        ("7", "NULL::INT", "∅"),
+        ("7.5", "2", "6.0"),
+    ] {
+        let query = format!("SELECT bucket({number}, {width})");
+        assert_eq!(rows(&session, &query).await?, [bucket], "{query}");
+    }
     Ok(())
 }
 

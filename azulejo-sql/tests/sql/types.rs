@@ -1,11 +1,11 @@
 //! Comparisons with values at the ends of every type, in dimensions and attributes: what an array
 //! takes as a filter selects the rows for which the expression is true.
 
-use super::support::{REALS, TestResult, rows, rows_of, text};
+use super::support::{REALS, TestResult, refused, rows, rows_of, text};
 use azulejo::column::{ColumnBuilder, ColumnType};
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::filter::Pipeline;
-use azulejo::format::schema::{Attribute, Dimension};
+use azulejo::format::schema::{Attribute, Dimension, Enumeration, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, Range};
 use azulejo::{ArrayHandle, ColumnSet, Config, Context, WriteOptions};
 use azulejo_sql::{ArrayTable, session, table};
@@ -290,5 +290,58 @@ async fn literals_of_other_types_compare_as_numbers() -> TestResult {
             }
         }
     }
+    Ok(())
+}
+
+/// Hours and minutes are both shown as seconds, and lie in an array as other numbers.
+#[tokio::test]
+async fn tables_notice_that_values_are_stored_in_another_way() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    let place = context.array("mem://hours");
+    let attribute = |name: &str, datatype| Attribute::new(name, datatype, CellValNum::ONE);
+    let colours = |labels: &[&str]| {
+        let labels = labels.iter().copied();
+        Enumeration::of_strings("colours", Datatype::StringUtf8, false, labels)
+    };
+    let mut colour = attribute("colour", Datatype::UInt8);
+    colour.enumeration = Some("colours".into());
+    let red = colours(&["red"])?;
+    let schema = ArraySchema::sparse()
+        .dimension("id", 0i64..=99, 10)
+        .attribute_with(colour)
+        .attribute_with(attribute("t", Datatype::DateTimeHour))
+        .enumeration(red.clone());
+    place.create(schema.build()?)?;
+    session.register_table("h", table(&place)?)?;
+    let at_two = "SELECT id FROM h WHERE t = TIMESTAMP '1970-01-01T02:00:00'";
+    let insert = "INSERT INTO h VALUES (1, 'red', TIMESTAMP '1970-01-01T02:00:00')";
+    rows(&session, insert).await?;
+    assert_eq!(rows(&session, at_two).await?, ["1"]);
+
+    // More labels change no column.
+    let more = SchemaEvolution {
+        extend_enumerations: vec![red.extend(["green"])?],
+        ..SchemaEvolution::default()
+    };
+    place.evolve(&more, None)?;
+    assert_eq!(rows(&session, at_two).await?, ["1"]);
+
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["t".into()],
+        ..SchemaEvolution::default()
+    };
+    place.evolve(&drop, None)?;
+    let add = SchemaEvolution {
+        add_attributes: vec![attribute("t", Datatype::DateTimeMinute)],
+        ..SchemaEvolution::default()
+    };
+    place.evolve(&add, None)?;
+    let error = refused(&session, at_two).await;
+    assert!(error.contains("schema has changed"), "{error}");
+    session.deregister_table("h")?;
+    session.register_table("h", table(&place)?)?;
+    rows(&session, &insert.replace("(1,", "(2,")).await?;
+    assert_eq!(rows(&session, at_two).await?, ["2"]);
     Ok(())
 }

@@ -4,7 +4,14 @@
 use super::support::{TestResult, at_once, plan, refused, rows};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::{Config, Context};
-use datafusion::prelude::SessionContext;
+use azulejo_sql::session_in;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A session with a table `t` of five rows, and a table `few` in memory.
 async fn session(context: &Context) -> TestResult<SessionContext> {
@@ -52,6 +59,15 @@ async fn updates_replace_rows_and_no_others() -> TestResult {
             "UPDATE t SET v = (SELECT max(column2) FROM few) WHERE id % 2 = 0",
             vec!["2|300|b", "4|300|d"],
         ),
+        // The same table once more, under another name.
+        (
+            "UPDATE t AS a JOIN t AS b ON b.id = a.id + 1 SET v = b.v",
+            vec!["1|20|a", "2|30|b", "3|∅|∅", "4|50|d"],
+        ),
+        (
+            "UPDATE t JOIN t AS b ON b.id = t.id + 3 SET s = b.s, id = t.id",
+            vec!["1|10|d", "2|20|e"],
+        ),
     ] {
         let context = Context::new(Config::default(), None)?;
         let session = session(&context).await?;
@@ -91,6 +107,14 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
     for (update, reason) in [
         ("UPDATE t SET id = 9 WHERE id = 1", "is a dimension"),
         ("UPDATE t SET id = id + 1", "is a dimension"),
+        (
+            "UPDATE t AS a JOIN t AS b ON b.id = a.id + 1 SET id = b.id",
+            "id is a dimension",
+        ),
+        (
+            "UPDATE t JOIN t AS b ON b.id = t.id + 1 SET id = b.id",
+            "id is a dimension",
+        ),
         ("UPDATE t SET v = 'many' WHERE id = 1", "many"),
         ("UPDATE t SET w = 1", "w"),
     ] {
@@ -114,7 +138,7 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
         context.array("mem://t"),
         azulejo_sql::TableOptions::new().at(u64::MAX / 2),
     )?;
-    session.register_table("past", std::sync::Arc::new(then))?;
+    session.register_table("past", Arc::new(then))?;
     assert!(
         refused(&session, "UPDATE past SET v = 1")
             .await
@@ -568,6 +592,15 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
     )
     .await;
     assert!(error.contains("no column v of type"), "{error}");
+    // Text has neither bounds nor tiles.
+    for option in ["'domain.k' 'a..f'", "'tile.k' '10'"] {
+        let create = format!(
+            "CREATE EXTERNAL TABLE k (\"K\" VARCHAR, v INT, PRIMARY KEY (\"K\")) STORED AS AZULEJO LOCATION 'mem://k' OPTIONS ({option})"
+        );
+        let error = refused(&session, &create).await;
+        assert!(error.contains("neither domain.K nor tile.K"), "{error}");
+        assert!(context.array("mem://k").open().is_err());
+    }
     Ok(())
 }
 
@@ -737,5 +770,75 @@ async fn filters_of_new_arrays() -> TestResult {
     let bare = "CREATE EXTERNAL TABLE no (x BIGINT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://no' OPTIONS ('optimize' 'size')";
     let said = refused(&session, bare).await;
     assert!(said.contains("optimize"), "{said}");
+    Ok(())
+}
+
+/// What is given up while it waits for a thread, or between a count and a commit, leaves nothing.
+#[test]
+fn changes_that_are_given_up_leave_nothing() -> TestResult {
+    // One thread does all that blocks, in turn.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()?;
+    let context = Context::new(Config::default(), None)?;
+    runtime.block_on(async {
+        let session = session(&context).await?;
+        let create = "CREATE EXTERNAL TABLE g (x BIGINT, v INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://g' OPTIONS ('dense' 'true', 'domain.x' '0..9')";
+        rows(&session, create).await?;
+        for change in [
+            "TRUNCATE t",
+            "DELETE FROM t",
+            "DELETE FROM t WHERE id > 2",
+            "DELETE FROM t WHERE v IS DISTINCT FROM 20",
+            "UPDATE t SET v = 0",
+            "INSERT INTO t VALUES (6, 60, 'f')",
+            "INSERT INTO g VALUES (1, 10), (2, 20)",
+            "INSERT INTO g VALUES (1, 10), (5, 50)",
+        ] {
+            let frame = azulejo_sql::sql(&session, change).await?.ok_or(change)?;
+            let plan = frame.create_physical_plan().await?;
+            let (done, is_done) = std::sync::mpsc::channel::<()>();
+            let before = tokio::task::spawn_blocking(move || is_done.recv());
+            let mut changing = execute_stream(plan, session.task_ctx())?;
+            let waited = tokio::time::timeout(Duration::from_millis(200), changing.next()).await;
+            assert!(waited.is_err(), "{change}");
+            drop(changing);
+            done.send(())?;
+            before.await??;
+            tokio::task::spawn_blocking(|| ()).await?;
+            assert_eq!(rows(&session, ALL).await?, BEFORE, "{change}");
+            assert_eq!(rows(&session, "SELECT * FROM g").await?, [""; 0], "{change}");
+        }
+        Ok(())
+    })
+}
+
+/// All rows for a dense array are held before the first is written: no more than memory takes.
+#[tokio::test]
+async fn dense_inserts_keep_within_memory() -> TestResult {
+    let context = Context::new(Config::default().memory_budget(4 << 20), None)?;
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(6 << 20));
+    let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool));
+    let session = session_in(&context, SessionConfig::new(), environment.build_arc()?);
+    rows(&session, "CREATE EXTERNAL TABLE g (x BIGINT, v BIGINT NOT NULL, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://g' OPTIONS ('dense' 'true', 'domain.x' '0..9999999', 'tile.x' '1000')").await?;
+    // 16 bytes a row.
+    let insert = |rows: u64| {
+        format!("INSERT INTO g SELECT value, value * 2 FROM generate_series(1, {rows})")
+    };
+    let error = refused(&session, &insert(200_000)).await;
+    assert!(error.contains("sm.mem.total_budget"), "{error}");
+    let others = MemoryConsumer::new("others").register(&pool);
+    others.try_grow(5 << 20)?;
+    let error = refused(&session, &insert(100_000)).await;
+    assert!(error.contains("rows for mem://g"), "{error}");
+    drop(others);
+    assert_eq!(rows(&session, "SELECT count(*) FROM g").await?, ["0"]);
+    assert_eq!(rows(&session, &insert(100_000)).await?, ["100000"]);
+    assert_eq!(
+        rows(&session, "SELECT count(*), max(v) FROM g").await?,
+        ["100000|200000"]
+    );
+    assert_eq!(pool.reserved(), 0);
     Ok(())
 }

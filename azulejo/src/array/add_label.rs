@@ -76,10 +76,10 @@ impl ArrayHandle {
             lock.confirm(&head.location)?;
             put_schema(context, &head.location, &next, &name)
         };
-        write().inspect_err(|_| {
+        write().inspect_err(|error| {
             let schema = head.location.path.join(&schema_path(&name, next.version));
             let parts = std::slice::from_ref(&place.path);
-            clean_up_unseen(&*head.location.storage, &schema, parts);
+            clean_up_unseen(&*head.location.storage, &schema, parts, error);
         })
     }
 }

@@ -105,7 +105,7 @@ impl ArrayHandle {
             lock.confirm(&location)?;
             put_schema(context, &location, &array.schema, &name)
         };
-        write().inspect_err(|_| {
+        write().inspect_err(|error| {
             let mut left: Vec<_> = (array.enumerations.iter())
                 .map(|enumeration| {
                     location
@@ -117,7 +117,7 @@ impl ArrayHandle {
             let schema = location
                 .path
                 .join(&schema_path(&name, array.schema.version));
-            clean_up_unseen(&*location.storage, &schema, &left);
+            clean_up_unseen(&*location.storage, &schema, &left, error);
         })
     }
 }

@@ -128,11 +128,11 @@ fn evolve_to(
         lock.confirm(&head.location)?;
         put_schema(context, &head.location, &next, name)
     };
-    write().inspect_err(|_| {
+    write().inspect_err(|error| {
         let schema = head.location.path.join(&schema_path(name, next.version));
         let path = |e: &Enumeration| head.location.path.join(&enumeration_path(&e.file_name));
         let parts: Vec<_> = new().map(path).collect();
-        clean_up_unseen(&*head.location.storage, &schema, &parts);
+        clean_up_unseen(&*head.location.storage, &schema, &parts, error);
     })
 }
 

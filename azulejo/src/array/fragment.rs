@@ -39,6 +39,8 @@ pub struct Fragment {
     name: TimestampedName,
     schema: Arc<ArraySchema>,
     footer: Footer,
+    /// The footer's box without NaN, if it has any.
+    beyond_nan: Option<Box<NdRectangle>>,
     tile_num: u64,
     /// Cells of a whole tile: a space tile of a dense fragment, the capacity of a sparse one.
     tile_cells: u64,
@@ -85,10 +87,13 @@ impl Fragment {
             metadata_size,
             metadata_tail,
         } = new;
+        let domain = footer.non_empty_domain.as_ref();
+        let beyond_nan = domain.and_then(|domain| schema.domain.without_nan(domain));
         Ok(Self {
             context,
             location,
             name,
+            beyond_nan: beyond_nan.map(Box::new),
             schema,
             footer,
             tile_num,
@@ -160,6 +165,19 @@ impl Fragment {
     #[must_use]
     pub fn footer(&self) -> &Footer {
         &self.footer
+    }
+
+    /// The box that its cells lie in: that of the footer, unless that has NaN for a bound and says
+    /// nothing.
+    #[must_use]
+    pub fn reach(&self) -> Option<&NdRectangle> {
+        let told = self.footer.non_empty_domain.as_ref();
+        self.beyond_nan.as_deref().or(told)
+    }
+
+    /// Whether the footer's box has NaN for a bound.
+    pub(super) fn has_nan_bounds(&self) -> bool {
+        self.beyond_nan.is_some()
     }
 
     /// Whether it is a dense fragment.

@@ -58,6 +58,12 @@ impl Head {
         Self::open_at(context, uri, TimeRange::ALL)
     }
 
+    /// Whether the schema at a time may be another one than the latest.
+    pub fn schemas_differ_at(&self, time: u64) -> bool {
+        let latest = self.schema_name.as_ref();
+        latest.is_some_and(|latest| time < latest.t_end)
+    }
+
     /// As [`Self::open`], while nobody else changes what the array consists of.
     pub fn locked(context: &Context, uri: &str) -> Result<(ArrayLock, Self)> {
         let location = context.locate(&Uri::parse(uri)?)?;

@@ -146,7 +146,10 @@ impl Sections {
                 if builder.push(&ranges).is_err() {
                     return false;
                 }
-                put(&self.rtree, builder.build());
+                let Ok(rtree) = builder.build().without_nan(&schema.domain) else {
+                    return false;
+                };
+                put(&self.rtree, rtree);
                 true
             }
             Section::TileOffsets(f) => derived(f, |s| &s.offsets, footer.file_size(f)),
@@ -196,6 +199,7 @@ impl Sections {
         match section {
             Section::RTree => {
                 let rtree = RTree::decode(payload, footer.version, &schema.domain)?;
+                let rtree = rtree.without_nan(&schema.domain)?;
                 if !footer.dense {
                     check("R-tree", rtree.tile_num(), false)?;
                 }

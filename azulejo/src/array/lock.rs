@@ -10,7 +10,7 @@ mod replacing;
 
 use crate::context::Location;
 use crate::error::{Error, Result};
-use crate::storage::FolderLock;
+use crate::storage::{FolderLock, LockFolder};
 use azulejo_format::timestamped_name::TimestampedName;
 use claim::{Claim, Lease};
 pub(crate) use claim::{is_claim, remove_claims};
@@ -66,7 +66,9 @@ impl ArrayLock {
 
     fn taken(location: &Location, to_make: bool) -> Result<Self> {
         let locking = location.storage.locking();
-        if let Some(lock) = locking.and_then(|locking| locking.lock(&location.path)) {
+        if let Some(locking) = locking
+            && let Some(lock) = Self::of_folder(locking, location, to_make)?
+        {
             let lock = Lock::Folder { _lock: lock };
             return Ok(Self { lock });
         }
@@ -89,6 +91,22 @@ impl ArrayLock {
         match decided {
             Some(name) => Self { lock }.carry_out(location, &name),
             None => Ok(Self { lock }),
+        }
+    }
+
+    /// The lock of a folder, if it is there and can be locked. One that is to be made is made anew
+    /// if somebody has removed it before it was locked.
+    fn of_folder(
+        locking: &dyn LockFolder,
+        location: &Location,
+        to_make: bool,
+    ) -> Result<Option<Box<dyn FolderLock>>> {
+        loop {
+            match locking.lock(&location.path) {
+                Err(Error::NotFound { .. }) if !to_make => return Ok(None),
+                Err(Error::NotFound { .. }) => location.storage.make_folder(&location.path)?,
+                locked => return locked,
+            }
         }
     }
 

@@ -73,7 +73,7 @@ impl MetadataWriter {
     }
 
     /// Writes the changes as one file; without changes nothing is written. Then there are none
-    /// left.
+    /// left; after an error they are, and can be committed again.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -81,15 +81,17 @@ impl MetadataWriter {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let entries: Vec<MetadataEntry> = std::mem::take(&mut self.changes)
-            .into_iter()
+        let changes = self.changes.clone().into_iter();
+        let entries: Vec<MetadataEntry> = changes
             .map(|(key, value)| MetadataEntry { key, value })
             .collect();
         let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let storage = &self.location.storage;
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
-        put_tile_if_there(&self.context, &self.location, &path, &encode(&entries))
+        put_tile_if_there(&self.context, &self.location, &path, &encode(&entries))?;
+        self.changes.clear();
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, Waiting, block_on};
+use crate::storage::{ReadRange, ReadRequest, Storage, StorePath, Waiting, block_on};
 use azulejo_format::DecodeError;
 use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ const SMALL_METADATA: u64 = 16 << 20;
 /// Reads whole objects in one batch.
 ///
 /// # Errors
-/// [`Error::Budget`] if one of them is larger than the memory that the context may take.
+/// [`Error::Budget`] if they are larger together than the memory that the context may take.
 pub(crate) fn read_objects<'a>(
     context: &Context,
     location: &Location,
@@ -31,18 +31,46 @@ pub(crate) async fn read_objects_as<'a>(
 ) -> Result<Vec<Bytes>> {
     // Small arrays are looked at with the smallest of budgets too.
     let limit = context.config().memory_budget.max(SMALL_METADATA);
-    let requests: Vec<ReadRequest> = paths
-        .into_iter()
-        .map(|path| ReadRequest {
-            path: location.path.join(path),
-            range: ReadRange::AtMost(limit),
-        })
-        .collect();
-    if requests.is_empty() {
+    let paths: Vec<StorePath> = paths.into_iter().map(|p| location.path.join(p)).collect();
+    if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let read = waiting.read(&*location.storage, requests).await;
+    let storage = &*location.storage;
+    let read = |limits: Vec<u64>| {
+        let requests = paths.iter().zip(limits).map(|(path, limit)| ReadRequest {
+            path: path.clone(),
+            range: ReadRange::AtMost(limit),
+        });
+        waiting.read(storage, requests.collect())
+    };
+    // Each within its share are all within the limit, and nobody has to ask how large they are:
+    // that would be a request for each.
+    let share = limit / paths.len() as u64;
+    let read = match read(vec![share; paths.len()]).await {
+        Err(Error::Budget { .. }) if paths.len() > 1 => {
+            read(sizes_within(storage, &paths, limit)?).await
+        }
+        read => read,
+    };
     read.map_err(short_read_is_corrupt)
+}
+
+/// The sizes of objects that memory can hold all at once.
+fn sizes_within(storage: &dyn Storage, paths: &[StorePath], limit: u64) -> Result<Vec<u64>> {
+    let mut sum = 0u64;
+    let sizes = paths.iter().map(|path| {
+        let size = storage.size(path)?;
+        sum = sum.saturating_add(size);
+        match sum <= limit {
+            true => Ok(size),
+            false => Err(Error::Budget {
+                what: format!("metadata up to {path}"),
+                need: sum,
+                budget: limit,
+            }),
+        }
+    });
+    sizes.collect()
 }
 
 /// The payload of a generic tile.

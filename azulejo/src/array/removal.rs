@@ -1,8 +1,8 @@
 //! Taking away the files of an array or a group, such that what a crash leaves is known for that.
 
-use super::{ArrayLock, is_claim};
+use super::{ArrayLock, is_claim, remove_claims};
 use crate::context::Location;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{Entry, StorePath};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
@@ -15,7 +15,7 @@ pub(crate) const UNFINISHED_COPY: &str = "__azulejo_copy";
 /// The folder inside an object's own to which what makes it exist goes first of all, where folders
 /// move at once: from then on there is no object any more, and who deletes it again, or makes
 /// another one there, finds what is left of it.
-const REMAINS: &str = "__azulejo_deleted";
+pub(crate) const REMAINS: &str = "__azulejo_deleted";
 
 /// Of what a location has the remains.
 pub(crate) fn remains(location: &Location) -> Result<Option<ObjectType>> {
@@ -71,11 +71,23 @@ pub(crate) fn delete_one(location: &Location, object_type: ObjectType) -> Result
     let storage = &location.storage;
     let mut entries = storage.list(&location.path)?;
     // What somebody adds before the object is gone is deleted too; who adds to it afterwards finds
-    // nothing there.
-    while entries
+    // nothing there. Each pass leaves less, but for that.
+    let mut passes = 0;
+    while let Some(entry) = entries
         .iter()
-        .any(|entry| rank_of(entry, object_type).is_some())
+        .find(|entry| rank_of(entry, object_type).is_some())
     {
+        if passes == DELETING_PASSES {
+            return Err(Error::Storage {
+                op: "delete",
+                uri: location.path.join(&entry.name).to_string(),
+                source: std::io::Error::other(
+                    "it stays, though the storage says that it was deleted: an object whose name ends in / \
+                     may stand for the folder, which other programs can delete",
+                ),
+            });
+        }
+        passes += 1;
         // What makes the object exist goes last, what makes fragments count first.
         for rank in 0..=LAST {
             let paths: Vec<StorePath> = (entries.iter())
@@ -86,12 +98,18 @@ pub(crate) fn delete_one(location: &Location, object_type: ObjectType) -> Result
         }
         entries = storage.list(&location.path)?;
     }
-    // The claim on it goes with it.
+    // The claim on it goes with it. The folder stays if anything is in it, also what no listing
+    // shows.
     if entries.iter().all(|entry| is_claim(&entry.name)) {
-        storage.delete(std::slice::from_ref(&location.path))?;
+        remove_claims(location)?;
+        storage.remove_empty_folder(&location.path)?;
     }
     Ok(())
 }
+
+/// How often somebody may add to an object that is being deleted: what stays for longer cannot be
+/// deleted.
+const DELETING_PASSES: usize = 32;
 
 /// The rank of what makes an object exist.
 const MARKER: usize = 2;

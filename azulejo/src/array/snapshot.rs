@@ -30,6 +30,8 @@ pub struct Snapshot {
     /// What reads through this handle belong to: the context of opening, or a part of it that is
     /// cancelled alone.
     context: Context,
+    /// Whether reads that find files gone show the same cells or none.
+    stays: bool,
 }
 
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl Snapshot {
         Ok(Self {
             inner: Arc::new(inner),
             context: context.clone(),
+            stays: false,
         })
     }
 
@@ -219,19 +222,26 @@ impl Snapshot {
     }
 
     /// Opens it again as it is now, with the schema that it has, if it was opened as it was then:
-    /// for a reader that has found files gone. `None` for an array of another time, of chosen
-    /// fragments, or whose attributes were dropped or changed since.
+    /// for a reader that has found files gone; as it was then, if it [stays](Array::staying). `None`
+    /// for an array of another time, of chosen fragments, or whose attributes were dropped or changed
+    /// since; for one that stays, where other fragments hold other cells.
     pub(super) async fn reopened(&self, waiting: Waiting) -> Option<Result<Array>> {
         let inner = &*self.inner;
-        let (context, uri, asked) = (self.context(), &inner.uri, inner.asked);
+        let (context, uri, mut asked) = (self.context(), &inner.uri, inner.asked);
         let mut scope = OpenScope::default();
         if asked.end != u64::MAX || inner.scope != scope {
             return None;
+        }
+        if self.stays {
+            asked.end = inner.time_range.end;
         }
         let now = match Self::open_array(context, uri, asked, &scope, waiting).await {
             Ok(now) => now,
             Err(error) => return Some(Err(error)),
         };
+        if self.stays && !self.has_cells_of(&now) {
+            return None;
+        }
         if now.schema_name() == self.schema_name() {
             return Some(Ok(now));
         }
@@ -245,6 +255,16 @@ impl Snapshot {
             Ok(then) if !is_readable(&then) => None,
             then => Some(then),
         }
+    }
+
+    /// Whether the fragments of the same array, opened again at the same time, hold the cells that
+    /// these hold: those that are gone went into new ones, and nothing else came.
+    fn has_cells_of(&self, now: &Array) -> bool {
+        let (Some((then, deletes)), (now, deletes_now)) = (self.names(), now.contents.names())
+        else {
+            return false;
+        };
+        deletes == deletes_now && are_merged(&then, &now)
     }
 
     /// Opens an array with its fragments. Where a vacuum was faster, it is opened again: as it is
@@ -286,6 +306,7 @@ impl Snapshot {
         Self {
             inner: Arc::clone(&self.inner),
             context: self.context.cancellable(),
+            stays: self.stays,
         }
     }
 
@@ -574,5 +595,66 @@ impl Snapshot {
             contents = footers::read(context, &location, &schemas, time, &unread, waiting).await;
         }
         contents
+    }
+}
+
+impl Array {
+    /// The same open array, for several reads that must see the same cells. Where files are gone that
+    /// a read wants, what they were merged into is read; where that holds other cells too, the read
+    /// fails, and does not show the array as it is by then.
+    #[must_use]
+    pub fn staying(&self) -> Self {
+        let snapshot = Snapshot {
+            stays: true,
+            ..self.snapshot.clone()
+        };
+        Self {
+            snapshot,
+            contents: Arc::clone(&self.contents),
+        }
+    }
+}
+
+/// Whether fragments (by their names) that are there now are those that were there, or were merged
+/// from them: all that are gone are within new ones, and all new ones hold some that are gone.
+fn are_merged(then: &[String], now: &[String]) -> bool {
+    let missing = |of: &[String], from: &[String]| {
+        let known: HashSet<&str> = from.iter().map(String::as_str).collect();
+        let missing = of.iter().filter(|name| !known.contains(name.as_str()));
+        let names = missing.map(|name| TimestampedName::parse(name).ok());
+        names.collect::<Option<Vec<_>>>()
+    };
+    let (Some(gone), Some(came)) = (missing(then, now), missing(now, then)) else {
+        return false;
+    };
+    let holds = |new: &TimestampedName, old: &TimestampedName| {
+        new.t_start <= old.t_start && old.t_end <= new.t_end
+    };
+    gone.iter()
+        .all(|old| came.iter().any(|new| holds(new, old)))
+        && came
+            .iter()
+            .all(|new| gone.iter().any(|old| holds(new, old)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_merged_is_told_from_what_came() {
+        let name = |start: u64, end: u64, which: u64| format!("__{start}_{end}_{which:032x}_22");
+        let then = [name(1, 1, 1), name(2, 2, 2), name(3, 3, 3)];
+        let merged = name(1, 2, 4);
+        let is_same = |now: &[String]| are_merged(&then, now);
+        assert!(is_same(&then));
+        assert!(is_same(&[merged.clone(), name(3, 3, 3)]));
+        assert!(is_same(&[name(1, 3, 5)]));
+        // One is gone, or one came: at the same time, or between.
+        assert!(!is_same(std::slice::from_ref(&merged)));
+        assert!(!is_same(&[name(2, 3, 6)]));
+        assert!(!is_same(&[merged, name(3, 3, 3), name(3, 3, 7)]));
+        assert!(!is_same(&[&then[..], &[name(1, 1, 8)]].concat()));
+        assert!(!is_same(&["nonsense".to_owned()]));
     }
 }

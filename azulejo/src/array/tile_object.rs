@@ -9,6 +9,7 @@ use crate::storage::{Storage, StorePath};
 use azulejo_format::FormatVersion;
 use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
+use std::io::ErrorKind;
 
 /// Writes `payload` as the object at `path` below `location`, encrypted if the context has a key.
 pub(crate) fn put_tile(
@@ -17,7 +18,7 @@ pub(crate) fn put_tile(
     path: &str,
     payload: &[u8],
 ) -> Result<()> {
-    let tile = encode(context, location, path, payload)?;
+    let tile = encode_tile(context, location, path, payload)?;
     location.storage.put(&location.path.join(path), tile)
 }
 
@@ -28,10 +29,20 @@ pub(crate) fn put_tile_if_there(
     path: &str,
     payload: &[u8],
 ) -> Result<()> {
-    put_if_there(location, path, encode(context, location, path, payload)?)
+    put_if_there(
+        location,
+        path,
+        encode_tile(context, location, path, payload)?,
+    )
 }
 
-fn encode(context: &Context, location: &Location, path: &str, payload: &[u8]) -> Result<Bytes> {
+/// The bytes of the object at `path` below `location` whose payload this is.
+pub(crate) fn encode_tile(
+    context: &Context,
+    location: &Location,
+    path: &str,
+    payload: &[u8],
+) -> Result<Bytes> {
     // The header tells how the filters were written, whatever the version of the array.
     let tile = GenericTile::encode(payload, FormatVersion::CURRENT, context.key());
     decode_at(location, path, tile).map(Bytes::from)
@@ -77,9 +88,80 @@ pub(super) fn read_tile(context: &Context, location: &Location, path: &str) -> R
 /// An error does not say that an object is not there: a device may have refused to make it last
 /// after it had got its name. Parts go only where the storage says that `whole` is missing;
 /// whatever cannot be removed is an orphan that readers pass by. The error that led here is the one
-/// to report.
-pub(crate) fn clean_up_unseen(storage: &dyn Storage, whole: &StorePath, parts: &[StorePath]) {
+/// to report. Over a network it also does not say that `whole` will never be there: what was sent
+/// may come late. There parts go only if it was refused, or not asked for.
+pub(crate) fn clean_up_unseen(
+    storage: &dyn Storage,
+    whole: &StorePath,
+    parts: &[StorePath],
+    error: &Error,
+) {
+    if storage.locking().is_none() && may_come_late(whole, error) {
+        return;
+    }
     if matches!(storage.size(whole), Err(Error::NotFound { .. })) {
         let _ = storage.delete(parts);
+    }
+}
+
+/// Whether an error leaves open if an object is still to be written: one about the object, and no
+/// refusal of it.
+fn may_come_late(object: &StorePath, error: &Error) -> bool {
+    match error {
+        Error::Storage { uri, source, .. } if *uri == object.to_string() => !matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied
+                | ErrorKind::InvalidInput
+                | ErrorKind::NotFound
+                | ErrorKind::StorageFull
+                | ErrorKind::Unsupported
+        ),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{LockFolder, MemoryStorage, StorageLayer};
+
+    /// Folders have no locks, as on object stores.
+    #[derive(Debug)]
+    struct Far(MemoryStorage);
+
+    impl StorageLayer for Far {
+        fn inner(&self) -> &dyn Storage {
+            &self.0
+        }
+
+        fn locking(&self) -> Option<&dyn LockFolder> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_may_come_late_keeps_its_parts() {
+        let (whole, part) = (StorePath::memory("a/whole"), StorePath::memory("a/part"));
+        let stays = |storage: &dyn Storage, path: &StorePath, kind: ErrorKind| {
+            storage.put(&part, Bytes::from_static(b"1")).unwrap();
+            let error = Error::Storage {
+                op: "write",
+                uri: path.to_string(),
+                source: kind.into(),
+            };
+            clean_up_unseen(storage, &whole, std::slice::from_ref(&part), &error);
+            storage.size(&part).is_ok()
+        };
+        let (far, near) = (Far(MemoryStorage::new()), MemoryStorage::new());
+        for kind in [
+            ErrorKind::TimedOut,
+            ErrorKind::Other,
+            ErrorKind::ResourceBusy,
+        ] {
+            assert!(stays(&far, &whole, kind), "{kind}");
+            assert!(!stays(&far, &part, kind), "{kind}");
+            assert!(!stays(&near, &whole, kind), "{kind}");
+        }
+        assert!(!stays(&far, &whole, ErrorKind::PermissionDenied));
     }
 }

@@ -299,7 +299,7 @@ struct Order<'a> {
 /// matters for: duplicates are cells of their own, or no other fragment lies where this one does.
 fn stands_alone(array: &Array, index: usize) -> bool {
     let schema = array.schema();
-    let bounds = |i: usize| array.fragments().get(i)?.footer().non_empty_domain.as_ref();
+    let bounds = |i: usize| array.fragments().get(i)?.reach();
     let overlap = |other: usize| {
         let (Some(a), Some(b)) = (bounds(index), bounds(other)) else {
             return false;
@@ -318,7 +318,7 @@ fn stands_alone(array: &Array, index: usize) -> bool {
 impl<'a> Order<'a> {
     fn new(fragment: &'a Fragment, alone: bool) -> Self {
         let mut order = CellOrder::new(fragment.schema(), Layout::Global);
-        if let Some(bounds) = &fragment.footer().non_empty_domain {
+        if let Some(bounds) = fragment.reach() {
             let bounds: Vec<(&[u8], &[u8])> = bounds
                 .ranges
                 .iter()
@@ -383,8 +383,9 @@ impl<'a> Order<'a> {
         let schema = self.fragment.schema();
         let may_repeat = schema.allows_dups || self.fragment.loaded().may_repeat_cells()?;
         let first = start - u64::from(self.before.is_some());
-        // Strings that are not ASCII may have another order in files (see `SparseQuery::as_stored`).
-        if let (Some(tile), false, false) = (disorder, self.found, set.non_ascii) {
+        // Cells may have another order in files (see `SparseQuery::as_stored`).
+        let anyhow = set.non_ascii || self.order.is_stored_anyhow();
+        if let (Some(tile), false, false) = (disorder, self.found, anyhow) {
             self.found = true;
             let tile = first + tile as u64;
             let what = format!("tile {tile}: its cells are not in global order");

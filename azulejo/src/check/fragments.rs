@@ -267,7 +267,8 @@ fn sections(fragment: &Fragment, report: &mut Report) -> Result<()> {
     let bounds = fragment.rtree()?.bounding_box();
     let known = fragment.footer().non_empty_domain.as_ref();
     let differ = match (&bounds, known) {
-        (Some(a), Some(b)) => a != b,
+        // NaN as a bound says nothing.
+        (Some(a), Some(b)) => fragment.schema().domain.without_nan(a).is_none() && a != b,
         (a, b) => a.is_some() != b.is_some() && fragment.tile_num() > 0,
     };
     if differ {

@@ -534,11 +534,18 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Large
     match LargeStringArray::try_new(offsets, column.data.clone(), nulls) {
         Ok(array) => Ok(array),
         Err(_) => {
-            let cell = column.view();
-            let bad = (0..column.cell_num)
-                .find(|i| std::str::from_utf8(cell.cell(*i)).is_err())
-                .unwrap_or(0);
-            Err(no_text(kind, bad))
+            let view = column.view();
+            let text = |cell: usize| std::str::from_utf8(view.cell(cell)).ok();
+            let bad = (0..column.cell_num).find(|i| view.is_valid(*i) && text(*i).is_none());
+            match bad {
+                Some(cell) => Err(no_text(kind, cell)),
+                // What lies under a null may be anything: often a fill value that is no text.
+                None => {
+                    let cells = 0..column.cell_num;
+                    let valid = |i: usize| text(i).filter(|_| view.is_valid(i));
+                    Ok(cells.map(valid).collect())
+                }
+            }
         }
     }
 }

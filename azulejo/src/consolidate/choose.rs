@@ -3,7 +3,9 @@
 use super::plan::{around, overlap};
 use crate::array::{Array, Fragment, TimeRange};
 use crate::error::{Error, Result};
+use crate::fragment_info::FragmentDescription;
 use crate::space::tiled_alike;
+use azulejo_format::fragment::Field;
 use azulejo_format::schema::TileAxis;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::BTreeSet;
@@ -108,6 +110,23 @@ impl Chosen {
     }
 }
 
+/// Whether a fragment without the times of its cells, which was consolidated below format version
+/// 15, meets others in time, or deletes. Readers order it by where it begins and see it from where
+/// it ends. The cells of a consolidated fragment have one time for both, which is the end: right
+/// only where nothing else lies between the two.
+fn is_out_of_order(array: &Array, index: usize, fragment: &Fragment) -> bool {
+    let time = fragment.time_range();
+    if time.start == time.end || fragment.stores(Field::Timestamps) {
+        return false;
+    }
+    let mut others = array.fragments().iter().enumerate();
+    let mut deletes = array.deletes().iter();
+    others.any(|(i, other)| {
+        let other = other.time_range();
+        i != index && time.start < other.end && other.start <= time.end
+    }) || deletes.any(|delete| (time.start..time.end).contains(&delete.timestamp))
+}
+
 /// What choosing knows of an array.
 pub(super) struct Candidates<'a> {
     array: &'a Array,
@@ -122,18 +141,21 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The fragments that lie within `time`, without those in `done`.
+    /// The fragments that lie within `time`, without those in `done`, those that reach into the
+    /// future (of these only the cells of now would be read), and those whose cells have lost their
+    /// order among others.
     pub fn new(array: &'a Array, time: TimeRange, done: &BTreeSet<String>) -> Result<Self> {
-        let info = array.fragment_info();
-        let sizes = info
-            .fragments()
-            .map(|fragment| fragment.size())
+        let sizes = array.fragments().iter();
+        let sizes = sizes
+            .map(|fragment| FragmentDescription::of(fragment).size())
             .collect::<Result<Vec<_>>>()?;
-        let inside =
-            |f: &Fragment| time.start <= f.time_range().start && f.time_range().end <= time.end;
+        let timed = Chosen::are_timed(array.schema());
+        let end = time.end.min(array.time_range().end);
+        let inside = |f: &Fragment| time.start <= f.time_range().start && f.time_range().end <= end;
         let members = array.fragments().iter().enumerate();
         let members = members
             .filter(|(_, f)| inside(f) && !done.contains(f.name()))
+            .filter(|(i, f)| !(timed && is_out_of_order(array, *i, f)))
             .map(|(i, _)| i)
             .collect();
         let latest = array
@@ -141,7 +163,6 @@ impl<'a> Candidates<'a> {
             .iter()
             .find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
         let latest = latest.map(|(name, _)| name.clone()).unwrap_or_default();
-        let timed = Chosen::are_timed(array.schema());
         Ok(Self {
             array,
             members,
@@ -176,6 +197,19 @@ impl<'a> Candidates<'a> {
                         self.array.uri()
                     ))
                 })?;
+            if self.fragment(index)?.time_range().end > self.array.time_range().end {
+                return Err(Error::InvalidArgument(format!(
+                    "{}: fragment {name:?} has cells of the future, which cannot be consolidated yet",
+                    self.array.uri()
+                )));
+            }
+            if self.timed && is_out_of_order(self.array, index, self.fragment(index)?) {
+                return Err(Error::InvalidArgument(format!(
+                    "{}: fragment {name:?} was consolidated before the array was upgraded, and its cells have no times \
+                     by which those of others or deletes came before or after them",
+                    self.array.uri()
+                )));
+            }
             chosen.insert(index);
         }
         let fragments: Vec<usize> = chosen.into_iter().collect();
@@ -358,7 +392,7 @@ impl<'a> Candidates<'a> {
             return Ok(0);
         };
         let schema = self.array.schema();
-        let mut bounds = self.fragment(first)?.footer().non_empty_domain.clone();
+        let mut bounds = self.fragment(first)?.reach().cloned();
         let mut cells = self.tile_cells(first)?;
         let mut run = vec![first];
         for pair in members.windows(2).take(most.saturating_sub(1)) {
@@ -373,11 +407,7 @@ impl<'a> Candidates<'a> {
                 break;
             }
             let fragment = self.fragment(*next)?;
-            let more = around(
-                schema,
-                bounds.as_ref(),
-                fragment.footer().non_empty_domain.as_ref(),
-            );
+            let more = around(schema, bounds.as_ref(), fragment.reach());
             run.push(*next);
             let Some(more) = more else { break };
             if self.in_between(&run, &more).is_some() {
@@ -414,7 +444,7 @@ impl<'a> Candidates<'a> {
     fn bounds(&self, fragments: &[usize]) -> Result<NdRectangle> {
         let mut bounds: Option<NdRectangle> = None;
         for index in fragments {
-            let more = self.fragment(*index)?.footer().non_empty_domain.as_ref();
+            let more = self.fragment(*index)?.reach();
             bounds = around(self.array.schema(), bounds.as_ref(), more);
         }
         bounds.ok_or_else(|| {
@@ -452,10 +482,9 @@ impl<'a> Candidates<'a> {
             .take(last)
             .skip(from)
             .filter(|(index, _)| chosen.binary_search(index).is_err());
-        others.map(|(_, fragment)| fragment).find(|fragment| {
-            let domain = fragment.footer().non_empty_domain.as_ref();
-            overlap(self.array.schema(), Some(bounds), domain)
-        })
+        others
+            .map(|(_, fragment)| fragment)
+            .find(|fragment| overlap(self.array.schema(), Some(bounds), fragment.reach()))
     }
 
     fn schema_name(&self, index: usize) -> Result<String> {

@@ -7,7 +7,7 @@ use super::FragmentOptions;
 use super::merge::{Round, Written};
 use super::plan::around;
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, put_tile_if_there,
+    Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, encode_tile,
 };
 use crate::cancel::Operation;
 use crate::clock;
@@ -15,6 +15,8 @@ use crate::condition::{Comparison, Condition};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::Uri;
+use crate::write::WrittenFragment;
+use crate::write::commit::{WrittenDelete, commit_at_once};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::Delete;
 use azulejo_format::path::{LEGACY_SCHEMA_FILE, Suffix, suffixed_commit_path};
@@ -31,8 +33,8 @@ pub struct Restored {
     pub fragments: Vec<String>,
     /// Keys of key-values that are set or removed.
     pub keys: Vec<String>,
-    /// Attributes of then that the array has no more, or with another type: their values are not
-    /// brought back.
+    /// Attributes of then that the array has no more, or with another type, or whose cells can no
+    /// more be null: their values are not brought back.
     pub lost: Vec<String>,
 }
 
@@ -51,16 +53,20 @@ impl ArrayHandle {
     /// cells and key-values, in the schema of now. Earlier moments read as before, this one
     /// included.
     ///
+    /// All cells change at once. Key-values are a second step: a process that is killed between the
+    /// two leaves those of now, which the same restoration brings back.
+    ///
     /// # Errors
     /// [`Error::NotFound`] if there was no array then; [`Error::Unsupported`] for a sparse array
-    /// below format version 16, which has no deletes; errors of reading and writing, which leave
-    /// the array as it is.
+    /// below format version 16, which has no deletes; [`Error::InvalidArgument`] where the values
+    /// of an attribute stood for other labels than they do now; errors of reading and writing, which leave
+    /// the cells as they are, or only the key-values.
     pub fn restore(&self, timestamp: u64) -> Result<Restored> {
         let Self { context, uri } = self;
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         let past = Past::open(context, uri, timestamp)?;
         let schema = past.now.schema();
         if !schema.is_dense() && !schema.version.has_deletes() {
@@ -80,11 +86,16 @@ impl ArrayHandle {
             .iter()
             .map(|fragment| fragment.name().to_string())
             .collect();
-        copied.commit()?;
-        // Later than the cells: where equal coordinates mean one cell, nobody sees one too few.
-        if !schema.is_dense() {
-            delete_all(context, &location, schema, deleted)?;
-        }
+        // What is deleted is what was there before the new cells.
+        let delete = match schema.is_dense() {
+            true => None,
+            false => delete_of_all(context, &location, schema, deleted)?,
+        };
+        let new = Restoration {
+            fragments: copied.fragments,
+            delete,
+        };
+        new.commit(&location, &lock)?;
         changes.commit()?;
         Ok(restored)
     }
@@ -155,6 +166,8 @@ impl Past {
         let then = TimeRange::until(timestamp);
         let then = Snapshot::open_scope(context, &Uri::parse(uri)?, then, &scope)?.array()?;
         was_there(&then, timestamp)?;
+        let of_then = context.array(uri).open_at(TimeRange::until(timestamp))?;
+        same_labels(&of_then, &now)?;
         Ok(Self { then, now })
     }
 
@@ -183,7 +196,7 @@ impl Past {
                 a.name == attribute.name
                     && a.datatype == attribute.datatype
                     && a.cell_val_num == attribute.cell_val_num
-                    && a.enumeration == attribute.enumeration
+                    && (a.nullable || !attribute.nullable)
             })
         };
         let restored = Restored {
@@ -243,6 +256,36 @@ impl Past {
     }
 }
 
+/// An error if values of then, which say where labels stand, would show other labels now.
+fn same_labels(then: &Array, now: &Array) -> Result<()> {
+    for attribute in &then.schema().attributes {
+        let mut others = now.schema().attributes.iter();
+        let Some(other) = others.find(|other| {
+            other.name == attribute.name
+                && other.datatype == attribute.datatype
+                && other.cell_val_num == attribute.cell_val_num
+        }) else {
+            continue;
+        };
+        let same = match (&attribute.enumeration, &other.enumeration) {
+            (None, None) => true,
+            (Some(before), Some(after)) => {
+                let (before, after) = (then.enumeration(before)?, now.enumeration(after)?);
+                after.values_begin_with(&before)
+            }
+            _ => false,
+        };
+        if !same {
+            return Err(Error::InvalidArgument(format!(
+                "{}: the labels of {:?} are others now than they were; copy the array as it was instead",
+                now.uri(),
+                attribute.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// An error if there was no array at a time: neither a schema nor a fragment is as old.
 fn was_there(array: &Array, timestamp: u64) -> Result<()> {
     let is_then = |name: &String| {
@@ -258,15 +301,43 @@ fn was_there(array: &Array, timestamp: u64) -> Result<()> {
     }
 }
 
-/// Deletes all cells of a sparse array written until a time.
-fn delete_all(
+/// The cells of a restoration, and what takes away those that were there before.
+struct Restoration {
+    fragments: Vec<WrittenFragment>,
+    delete: Option<WrittenDelete>,
+}
+
+impl Restoration {
+    /// Makes all of it count by one file: with a part of it there would be cells twice, or none.
+    /// What cannot be committed is removed.
+    fn commit(self, location: &Location, lock: &ArrayLock) -> Result<()> {
+        let Self { fragments, delete } = self;
+        if fragments.is_empty() && delete.is_none() {
+            return Ok(());
+        }
+        lock.confirm(location).inspect_err(|_| {
+            let folders: Vec<_> = fragments.iter().map(|f| f.folder().clone()).collect();
+            // The first error is the one to report.
+            let _ = location.storage.delete(&folders);
+        })?;
+        if fragments.len() > 1 || delete.is_some() {
+            return commit_at_once(location, &fragments, delete.as_ref());
+        }
+        // No other file is needed for one, and old versions have none for several.
+        let mut fragments = fragments.into_iter();
+        fragments.try_for_each(|fragment| fragment.commit().map(drop))
+    }
+}
+
+/// What deletes all cells of a sparse array that were written until a time.
+fn delete_of_all(
     context: &Context,
     location: &Location,
     schema: &ArraySchema,
     timestamp: u64,
-) -> Result<()> {
+) -> Result<Option<WrittenDelete>> {
     let Some(dimension) = schema.domain.dimensions.first() else {
-        return Ok(());
+        return Ok(None);
     };
     // What stays is less and more than a value.
     let value = match dimension.cell_val_num.is_var() {
@@ -277,5 +348,6 @@ fn delete_all(
     let kept = Condition::And(vec![compare(Comparison::Lt), compare(Comparison::Gt)]);
     let name = TimestampedName::versioned(timestamp, timestamp, schema.version.number());
     let path = suffixed_commit_path(&name, Suffix::Delete);
-    put_tile_if_there(context, location, &path, &Delete { kept }.encode())
+    let tile = encode_tile(context, location, &path, &Delete { kept }.encode())?;
+    Ok(Some(WrittenDelete { name, tile }))
 }

@@ -17,6 +17,7 @@ pub struct ConsolidationPlan {
 /// Fragments that belong together.
 #[derive(Debug, Clone)]
 struct PlanNode {
+    /// Indices among those that count at the array's time.
     fragments: Vec<usize>,
     bounds: Option<NdRectangle>,
     size: u64,
@@ -35,7 +36,7 @@ impl Array {
         let info = self.fragment_info();
         let mut nodes: Vec<PlanNode> = Vec::with_capacity(info.fragment_num());
         for (i, fragment) in info.fragments().enumerate() {
-            let bounds = fragment.non_empty_domain().cloned();
+            let bounds = fragment.fragment().reach().cloned();
             nodes.push(PlanNode {
                 fragments: vec![i],
                 bounds,
@@ -50,11 +51,7 @@ impl Array {
         let chosen = joined.into_iter().chain(single.into_iter().filter(large));
         let names = |mut node: PlanNode| {
             node.fragments.sort_unstable();
-            let name = |i: &usize| {
-                self.fragments()
-                    .get(*i)
-                    .map(|fragment| fragment.name().to_owned())
-            };
+            let name = |i: &usize| Some(info.fragment(*i)?.name().to_owned());
             node.fragments.iter().filter_map(name).collect()
         };
         Ok(ConsolidationPlan {

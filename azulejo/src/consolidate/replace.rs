@@ -122,10 +122,10 @@ impl Replaced<'_> {
         };
         let (context, uri) = (self.whole.context(), self.whole.uri());
         let new = Snapshot::open_scope(context, uri, TimeRange::ALL, &scope)?.array()?;
-        Ok(new.fragments().iter().any(|fragment| {
-            let bounds = fragment.footer().non_empty_domain.as_ref();
-            overlap(schema, Some(self.bounds), bounds)
-        }))
+        Ok(new
+            .fragments()
+            .iter()
+            .any(|fragment| overlap(schema, Some(self.bounds), fragment.reach())))
     }
 
     /// The steps, of which a crash may leave out the last ones.

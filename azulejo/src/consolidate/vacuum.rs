@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
 use crate::snapshots::{self, NamedSnapshot};
 use crate::storage::{StorePath, Uri};
+use azulejo_format::FormatVersion;
 use azulejo_format::commit::{IgnoreList, VacuumList};
 use azulejo_format::path::{
     FRAGMENT_METADATA_FILE, METADATA_FOLDER, RootFolder, Suffix, commit_path, fragment_version,
@@ -179,18 +180,17 @@ impl ArrayHandle {
             true => snapshots::list(&location)?,
             false => Vec::new(),
         };
-        // Cells of sparse arrays keep their times.
-        let dense = || -> Result<bool> {
-            let schemas = self.snapshot_to_write()?;
-            let schema = schemas.schema();
-            Ok(schema.is_dense() || !schema.version.may_count_in_part())
-        };
         if mode == Mode::Fragments {
             verify_replacements(context, uri, &folder)?;
         }
         let steps = match mode {
-            Mode::Fragments if !shown.is_empty() && dense()? => fragments(&folder, &shown)?,
-            Mode::Fragments => fragments(&folder, &[])?,
+            Mode::Fragments if shown.is_empty() => fragments(&folder, |_| false)?,
+            Mode::Fragments => {
+                let is_dense = self.snapshot_to_write()?.schema().is_dense();
+                fragments(&folder, |replacement| {
+                    (is_dense || !keeps_times(replacement)) && is_shown(&shown, replacement)
+                })?
+            }
             Mode::Commits => commits(&folder)?,
             Mode::FragmentMetadata => fragment_metadata(&folder),
             Mode::ArrayMetadata => {
@@ -273,10 +273,17 @@ fn is_shown(shown: &[NamedSnapshot], replacement: &TimestampedName) -> bool {
     moments.any(|at| replacement.t_start <= at && at < replacement.t_end)
 }
 
+/// Whether the cells of a sparse fragment that has replaced others keep their times, so that it
+/// shows every moment that these did. The fragment's own version tells: arrays are upgraded.
+fn keeps_times(replacement: &TimestampedName) -> bool {
+    fragment_version(replacement).is_ok_and(FormatVersion::may_count_in_part)
+}
+
 /// Why something stays for a named snapshot.
 const SHOWN: &str = "a named snapshot shows it";
 
-fn fragments(folder: &ArrayFolder, shown: &[NamedSnapshot]) -> Result<Steps> {
+/// Steps that remove fragments, but for those that something which `is_needed` names has replaced.
+fn fragments(folder: &ArrayFolder, is_needed: impl Fn(&TimestampedName) -> bool) -> Result<Steps> {
     let mut steps = Steps::default();
     let lists = folder.lists_in_force()?;
     let committed = folder.fragment_names()?;
@@ -308,7 +315,7 @@ fn fragments(folder: &ArrayFolder, shown: &[NamedSnapshot]) -> Result<Steps> {
                 }));
             continue;
         }
-        if is_shown(shown, &entry.name) {
+        if is_needed(&entry.name) {
             let kept = left.iter().map(|(_, (_, path))| Kept {
                 path: folder.path(path),
                 reason: SHOWN,

@@ -309,13 +309,17 @@ impl GroupEditor {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the group was deleted meanwhile, [`Error::Storage`].
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
         let _lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
+        if self.timestamp.is_none() && self.version() == GroupVersion::V1 {
+            // A complete list: of what is there now, whoever has changed it since.
+            self.look_again()?;
+        }
         self.write(self.timestamp.unwrap_or_else(clock::next_timestamp))
     }
 
@@ -335,8 +339,7 @@ impl GroupEditor {
             ));
         }
         let _lock = ArrayLock::wait(&self.group.location)?;
-        let handle = self.group.context.group(&self.group.uri.to_string());
-        self.group = handle.open()?;
+        self.look_again()?;
         self.changes.retain(|_, change| !change.deleted);
         let before = self.group.members.clone();
         for member in &before {
@@ -358,6 +361,12 @@ impl GroupEditor {
             self.write(time)?;
         }
         Ok(before)
+    }
+
+    fn look_again(&mut self) -> Result<()> {
+        let handle = self.group.context.group(&self.group.uri.to_string());
+        self.group = handle.open()?;
+        Ok(())
     }
 
     /// Writes the file of the changes; the caller holds the lock.

@@ -642,3 +642,25 @@ fn old_groups_stay_in_their_version() {
         "{listed:?}"
     );
 }
+
+#[test]
+fn two_editors_of_an_old_group_do_not_undo_each_other() {
+    let context = context();
+    put(&context, "g/__tiledb_group.tdb", b"");
+    let members = vec![
+        member("a", "x", MemberKind::Array, false),
+        member("b", "y", MemberKind::Array, false),
+    ];
+    details(&context, "g", 10, GroupVersion::V1, members);
+    let mut first = context.group("mem://g").edit().unwrap();
+    let mut second = context.group("mem://g").edit().unwrap();
+    for (editor, name) in [(&mut first, "c"), (&mut second, "d")] {
+        let new = NewMember::at(format!("mem://{name}")).named(name);
+        editor.add(new.typed(ObjectType::Group)).unwrap();
+    }
+    first.remove("a").unwrap();
+    first.commit().unwrap();
+    second.commit().unwrap();
+    let group = context.group("mem://g").open().unwrap();
+    assert_eq!(names(&group), ["b", "c", "d"]);
+}

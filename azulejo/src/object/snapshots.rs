@@ -1,6 +1,7 @@
 //! Named snapshots of an array, or of a group and its members: making, listing, removing them.
 
 use super::ObjectHandle;
+use crate::array::ArrayLock;
 use crate::clock;
 use crate::consolidate::ArrayFolder;
 use crate::context::Location;
@@ -30,8 +31,19 @@ impl ObjectHandle {
             }
         }
         let body = snapshots::encode(at, made);
-        for (_, location) in &objects {
+        for (uri, location) in &objects {
             let Location { storage, path } = location;
+            // A vacuum between the two would remove what the snapshot shows: of an array, or of a
+            // group's key-values.
+            let _lock = match ObjectType::at(location)? {
+                Some(_) => Some(ArrayLock::wait(location)?),
+                None => None,
+            };
+            if snapshots::find(location, name)?.is_some() {
+                return Err(Error::AlreadyExists {
+                    uri: format!("{uri}@{name}"),
+                });
+            }
             self.note_shown(location, name, at)?;
             storage.make_folder(&snapshots::folder_of(path))?;
             storage.put(

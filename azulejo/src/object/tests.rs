@@ -1,10 +1,14 @@
 use super::*;
+use crate::array::TimeRange;
 use crate::config::Config;
+use crate::consolidate::{Mode, VacuumOptions};
 use crate::group::NewMember;
+use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
 use azulejo_format::metadata::MetadataValue;
 use azulejo_format::schema::{Attribute, DataOrder, Enumeration};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 use bytes::Bytes;
+use std::sync::{Arc, Mutex};
 
 fn context() -> Context {
     Context::new(Config::default(), None).unwrap()
@@ -228,4 +232,334 @@ fn groups_are_deleted_alone_or_with_their_members() {
         context.array("mem://elsewhere").open(),
         Err(Error::NotFound { .. })
     ));
+}
+
+/// What happens beside another operation, once.
+type Beside = Box<dyn FnOnce() + Send>;
+
+/// Says behind which file something happens.
+type When = fn(&StorePath, &[u8]) -> bool;
+
+/// The note of a copy that is to be whole, or that begins.
+const WHOLE: When = |path, body| path.name() == "__azulejo_copy" && body.ends_with(b"whole");
+const BEGUN: When = |path, body| path.name() == "__azulejo_copy" && !body.ends_with(b"whole");
+
+/// Does something when a file is written.
+#[derive(Clone)]
+struct Hooked<S> {
+    inner: S,
+    when: When,
+    beside: Arc<Mutex<Option<Beside>>>,
+}
+
+impl<S> std::fmt::Debug for Hooked<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hooked")
+    }
+}
+
+impl<S: Storage> StorageLayer for Hooked<S> {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let matches = (self.when)(path, &body);
+        self.inner.put(path, body)?;
+        let beside = self.beside.lock().unwrap().take_if(|_| matches);
+        if let Some(beside) = beside {
+            beside();
+        }
+        Ok(())
+    }
+}
+
+/// A context in which something happens when a local file is written, and one beside it.
+fn hooked(when: When, beside: impl FnOnce(&Context) + Send + 'static) -> (Context, Context) {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let with = |local: Arc<dyn Storage>| {
+        Context::with_storages(Config::default(), None, local, Arc::clone(&memory)).unwrap()
+    };
+    let other = with(Arc::new(LocalStorage::new()));
+    let inside = other.clone();
+    let storage = Hooked {
+        inner: LocalStorage::new(),
+        when,
+        beside: Arc::new(Mutex::new(Some(Box::new(move || beside(&inside))))),
+    };
+    (with(Arc::new(storage)), other)
+}
+
+fn put_key(context: &Context, uri: &str, key: &str) {
+    let mut changes = context.array(uri).change_metadata().unwrap();
+    changes
+        .put(key, MetadataValue::new(Datatype::Int8, [1]))
+        .unwrap();
+    changes.commit().unwrap();
+}
+
+#[test]
+fn a_move_that_was_done_deletes_nothing_that_was_made_in_its_place() {
+    let (_folder, [_, local]) = places();
+    let (context, to) = (context(), format!("{local}/b"));
+    make_array(&context, "mem://a");
+    context.object("mem://a").rename_to(&to).unwrap();
+    // It was killed before its last step.
+    let note = || {
+        let target = context.locate(&Uri::parse(&to).unwrap()).unwrap();
+        let body = Bytes::from_static(b"mem://a\nwhole");
+        let path = target.path.join("__azulejo_copy");
+        target.storage.put(&path, body).unwrap();
+    };
+    note();
+    context.object("mem://a").rename_to(&to).unwrap();
+    note();
+    make_array(&context, "mem://a");
+    let refused = context.object("mem://a").rename_to(&to).unwrap_err();
+    assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
+    is_array(&context, "mem://a");
+    is_array(&context, &to);
+    // Killed before the original was deleted, which has got more since.
+    context.object(&to).delete(false).unwrap();
+    context.object("mem://a").copy_to(&to).unwrap();
+    put_key(&context, "mem://a", "late");
+    note();
+    context.object("mem://a").rename_to(&to).unwrap();
+    assert!(context.array("mem://a").open().is_err());
+    let moved = context.array(&to).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
+}
+
+#[test]
+fn what_is_added_while_an_array_is_moved_goes_along() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/b");
+    let (context, other) = hooked(WHOLE, |context| put_key(context, "mem://a", "late"));
+    make_array(&other, "mem://a");
+    context.object("mem://a").rename_to(&to).unwrap();
+    let moved = other.array(&to).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
+    is_array(&other, &to);
+}
+
+#[test]
+fn a_copy_beside_a_vacuum_is_whole() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/b");
+    let (context, other) = hooked(BEGUN, |context| {
+        let array = context.array("mem://a");
+        array.consolidate_metadata(TimeRange::ALL).unwrap();
+        let options = VacuumOptions::default();
+        array.vacuum(Mode::ArrayMetadata, options).unwrap();
+    });
+    make_array(&other, "mem://a");
+    put_key(&other, "mem://a", "more");
+    context.object("mem://a").copy_to(&to).unwrap();
+    is_array(&other, &to);
+    let metadata = other.array(&to).open().unwrap();
+    assert!(metadata.metadata().unwrap().get("more").is_some());
+}
+
+#[test]
+fn one_copy_to_a_place_waits_for_another() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/b");
+    let (second, result) = std::sync::mpsc::channel();
+    let place = to.clone();
+    let (context, other) = hooked(BEGUN, move |context| {
+        let context = context.clone();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let copied = context.object("mem://a").copy_to(&place);
+            // Nobody listens any more where the copy has waited, as it should.
+            let _ = done.send(());
+            second.send(copied).unwrap();
+        });
+        let early = is_done.recv_timeout(std::time::Duration::from_millis(500));
+        assert!(early.is_err(), "two copies at once");
+    });
+    make_array(&other, "mem://a");
+    context.object("mem://a").copy_to(&to).unwrap();
+    result.recv().unwrap().unwrap();
+    is_array(&other, &to);
+}
+
+/// Keeps one folder whatever is deleted, as stores do that list the mark of a folder and cannot
+/// name it.
+#[derive(Debug)]
+struct Sticky(MemoryStorage);
+
+impl StorageLayer for Sticky {
+    fn inner(&self) -> &dyn Storage {
+        &self.0
+    }
+
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        let mut entries = self.0.list(dir)?;
+        if dir.name() == "a" && entries.iter().all(|entry| entry.name != "__meta") {
+            entries.push(Entry {
+                name: "__meta".into(),
+                is_dir: true,
+                size: Some(0),
+            });
+        }
+        Ok(entries)
+    }
+}
+
+#[test]
+fn what_cannot_be_deleted_is_an_error() {
+    let local: Arc<dyn Storage> = Arc::new(LocalStorage::new());
+    let memory: Arc<dyn Storage> = Arc::new(Sticky(MemoryStorage::new()));
+    let context = Context::with_storages(Config::default(), None, local, memory).unwrap();
+    make_array(&context, "mem://a");
+    let error = context.object("mem://a").delete(false).unwrap_err();
+    assert!(error.to_string().contains("__meta"), "{error}");
+    assert!(context.array("mem://a").open().is_err());
+}
+
+#[test]
+fn a_vacuum_waits_for_who_names_a_moment() {
+    let (_folder, [_, local]) = places();
+    let uri = format!("{local}/a");
+    let (done, is_done) = std::sync::mpsc::channel();
+    let place = uri.clone();
+    // What the snapshot shows is written down; it is not named yet.
+    let when: When = |path, _| path.as_str().contains("/shown/");
+    let (context, other) = hooked(when, move |context| {
+        let context = context.clone();
+        let (sender, vacuumed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let array = context.array(&place);
+            let vacuumed = array.vacuum(Mode::Fragments, VacuumOptions::default());
+            let _ = sender.send(());
+            done.send(vacuumed.map(drop)).unwrap();
+        });
+        let early = vacuumed.recv_timeout(std::time::Duration::from_millis(500));
+        assert!(early.is_err(), "a vacuum between the two");
+    });
+    make_array(&other, &uri);
+    context.object(&uri).create_snapshot("now", None).unwrap();
+    is_done.recv().unwrap().unwrap();
+}
+
+/// A bucket that stops at one of its changes, as seen by who is killed there. Claims are renewed
+/// all the same: nobody has to wait until the dead are taken for that.
+#[cfg(feature = "object-store")]
+#[derive(Debug)]
+struct Stopping {
+    bucket: crate::storage::ObjectStorage,
+    left: std::sync::atomic::AtomicI64,
+}
+
+#[cfg(feature = "object-store")]
+impl Stopping {
+    fn check(&self, path: &StorePath) -> Result<()> {
+        let is_claim = path.name().starts_with("__azulejo_claim");
+        match is_claim || self.left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+            true => Ok(()),
+            false => Err(Error::Internal("it was killed".into())),
+        }
+    }
+}
+
+#[cfg(feature = "object-store")]
+impl StorageLayer for Stopping {
+    fn inner(&self) -> &dyn Storage {
+        &self.bucket
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.check(path)?;
+        self.bucket.put(path, body)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.check(path))?;
+        self.bucket.delete(paths)
+    }
+
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.check(to)?;
+        self.bucket.copy_here(from, to)
+    }
+
+    /// Many objects in another bucket, or one after another.
+    fn rename(&self, _from: &StorePath, _to: &StorePath) -> Result<()> {
+        Err(Error::Internal("nothing moves at once".into()))
+    }
+}
+
+#[cfg(feature = "object-store")]
+#[test]
+fn a_move_in_an_object_store_can_be_gone_on_with() {
+    let mut stops = 0;
+    for after in 0.. {
+        let bucket = crate::storage::ObjectStorage::in_memory();
+        let with = |storage: Arc<dyn Storage>| context().with_scheme("bucket", storage).unwrap();
+        let sound = with(Arc::new(bucket.clone()));
+        make_array(&sound, "bucket://a");
+        let stopping = with(Arc::new(Stopping {
+            bucket,
+            left: after.into(),
+        }));
+        let moved = stopping.object("bucket://a").rename_to("bucket://b");
+        let again = sound.object("bucket://a").rename_to("bucket://b");
+        match (&moved, again) {
+            (_, Err(Error::NotFound { .. })) if moved.is_ok() => {}
+            (_, again) => again.unwrap(),
+        }
+        is_array(&sound, "bucket://b");
+        assert!(sound.array("bucket://a").open().is_err());
+        if moved.is_ok() {
+            break;
+        }
+        stops += 1;
+    }
+    assert!(stops > 5, "{stops}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_no_listing_shows_is_neither_lost_nor_left_out() {
+    use std::os::unix::ffi::OsStrExt;
+    let (folder, [_, local]) = places();
+    let context = context();
+    let unnamed = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let put_link = |path: &std::path::Path| std::os::unix::fs::symlink("nowhere", path).unwrap();
+    for (number, is_link) in [(0, true), (1, false)] {
+        let uri = format!("{local}/{number}");
+        make_array(&context, &uri);
+        let native = folder.path().join(number.to_string());
+        let hidden = if is_link {
+            native.join("link")
+        } else {
+            native.join(unnamed)
+        };
+        match is_link {
+            true => put_link(&hidden),
+            false => std::fs::write(&hidden, "mine").unwrap(),
+        }
+        for to in ["mem://x".to_owned(), format!("{local}/x")] {
+            let copied = context.object(&uri).copy_to(&to).unwrap_err();
+            assert!(matches!(copied, Error::Unsupported(_)), "{copied}");
+            let moved = context.object(&uri).rename_to(&to).unwrap_err();
+            assert!(matches!(moved, Error::Unsupported(_)), "{moved}");
+        }
+        assert!(!folder.path().join("x").exists());
+        is_array(&context, &uri);
+        context.object(&uri).delete(false).unwrap();
+        assert!(hidden.symlink_metadata().is_ok());
+        // Nothing is made where it lies, and removed with it.
+        make_array(&context, "mem://a");
+        let past = context.object("mem://a").copy_at(u64::MAX >> 1, &uri);
+        assert!(matches!(past, Err(Error::AlreadyExists { .. })), "{past:?}");
+        let copied = context.object("mem://a").copy_to(&uri);
+        assert!(
+            matches!(copied, Err(Error::AlreadyExists { .. })),
+            "{copied:?}"
+        );
+        assert!(hidden.symlink_metadata().is_ok());
+        context.object("mem://a").delete(false).unwrap();
+    }
 }

@@ -164,14 +164,6 @@ struct Found {
     max: Option<Vec<u8>>,
 }
 
-/// Whether values compare as strings of bytes.
-const fn is_text(datatype: Datatype) -> bool {
-    matches!(
-        datatype,
-        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt
-    )
-}
-
 /// Calls a generic function for a [`Physical`], where the trait is [`Number`].
 macro_rules! by_number {
     ($physical:expr, $T:ident => $call:expr) => {
@@ -191,8 +183,9 @@ impl Aggregator {
     ) -> Result<Self> {
         let mut wanted = Wanted::default();
         let datatype = column_type.datatype;
-        let sums = SumKind::of(datatype, column_type.cell_val_num).is_some();
-        let bounds = sums || is_text(datatype);
+        let is_text = datatype.is_text();
+        let sums = !is_text && SumKind::of(datatype, column_type.cell_val_num).is_some();
+        let bounds = sums || is_text;
         for aggregate in aggregates {
             let (possible, what) = match aggregate {
                 Aggregate::Count => (true, "count"),
@@ -211,7 +204,7 @@ impl Aggregator {
                 }
             };
             if !possible {
-                let several = column_type.cell_val_num != CellValNum::ONE && !is_text(datatype);
+                let several = column_type.cell_val_num != CellValNum::ONE && !is_text;
                 return Err(Error::SchemaMismatch(format!(
                     "{} ({datatype}{}) has no {what}",
                     column_type.name,
@@ -309,7 +302,7 @@ impl Aggregator {
         if values == 0 {
             return Ok(());
         }
-        if is_text(self.column_type.datatype) {
+        if self.column_type.datatype.is_text() {
             self.update_text(view, counted);
         } else if self.wants_values() {
             let physical = self.column_type.datatype.physical();
@@ -363,7 +356,7 @@ impl Aggregator {
         fn numbers<T: Number>(a: &[u8], b: &[u8]) -> Ordering {
             T::read(a).total_order(&T::read(b))
         }
-        if is_text(self.column_type.datatype) {
+        if self.column_type.datatype.is_text() {
             return a.cmp(b);
         }
         by_number!(self.column_type.datatype.physical(), T => numbers::<T>(a, b))

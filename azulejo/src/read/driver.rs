@@ -124,6 +124,11 @@ impl ArrayReader {
         Ok(batch)
     }
 
+    /// Whether an error has ended it: what was given out is not all.
+    fn has_failed(&self) -> bool {
+        matches!(self.plan, PlannedReader::Ended)
+    }
+
     fn took(&mut self, cells: usize) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(cells as u64);
@@ -321,13 +326,19 @@ impl Reader {
     /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit;
     /// call again for more.
     ///
-    /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
+    /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then. Any other
+    /// error ends the query, and calls behind it are errors too: what came before is not all.
     pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<FillProgress> {
         if columns.len() != self.options.fields.len() {
             let (given, wanted) = (columns.len(), self.options.fields.len());
             return Err(Error::InvalidArgument(format!(
                 "{given} buffers for {wanted} fields"
             )));
+        }
+        if self.source.has_failed() {
+            return Err(Error::InvalidArgument(
+                "an error has ended this read before: begin another one".to_owned(),
+            ));
         }
         let mut progress = nothing(columns.len());
         loop {

@@ -10,7 +10,7 @@ use super::hilbert::HilbertCurve;
 use super::ordinal::Ordinal;
 use azulejo_format::datatype::{Datatype, Physical};
 use azulejo_format::dispatch;
-use azulejo_format::schema::{ArraySchema, Dimension, Layout};
+use azulejo_format::schema::{ArraySchema, Dimension, FieldIndex, Layout};
 
 /// One comparison of a lexicographic order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +58,10 @@ pub enum TileSplit {
 /// order of these indices.
 const BEYOND_REALS: u64 = 1 << 63;
 
+/// Indices from here on are 0 to libtiledb (on x86-64): so does a conversion to whole numbers of 64 bits
+/// end that is none.
+const INDICES: f64 = 18_446_744_073_709_551_616.0;
+
 impl TileSplit {
     /// Whether the domain is longer than a real can say, so that tiles are infinitely long.
     #[must_use]
@@ -82,21 +86,24 @@ impl TileSplit {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "f32 again, then an index"
-            )]
-            Self::Float32 { low, extent } => match (value.as_f64() as f32 - low) / extent {
-                index if index.is_nan() => BEYOND_REALS,
-                index => index as u64,
-            },
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
                 reason = "an index"
             )]
-            Self::Float64 { low, extent } => match (value.as_f64() - low) / extent {
+            Self::Float32 { .. } | Self::Float64 { .. } => match self.real_index(value) {
                 index if index.is_nan() => BEYOND_REALS,
+                index if index >= INDICES => 0,
                 index => index as u64,
             },
+        }
+    }
+
+    /// The index as it is computed, in the type of the coordinates; 0 for integers.
+    #[inline]
+    fn real_index<T: Ordinal>(self, value: T) -> f64 {
+        match self {
+            Self::Integer { .. } => 0.0,
+            #[expect(clippy::cast_possible_truncation, reason = "f32 again")]
+            Self::Float32 { low, extent } => ((value.as_f64() as f32 - low) / extent).into(),
+            Self::Float64 { low, extent } => (value.as_f64() - low) / extent,
         }
     }
 
@@ -164,10 +171,13 @@ pub struct DimensionOrder {
     pub split: Option<TileSplit>,
     /// The domain's bounds as stored, if it has one.
     pub domain: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether filters keep the coordinates: else cells were sorted by others than are read, and boxes are
+    /// of those.
+    pub is_kept: bool,
 }
 
 impl DimensionOrder {
-    fn new(dimension: &Dimension) -> Self {
+    fn new(dimension: &Dimension, is_kept: bool) -> Self {
         let domain = dimension
             .domain
             .as_ref()
@@ -185,7 +195,33 @@ impl DimensionOrder {
             datatype: dimension.datatype,
             split,
             domain,
+            is_kept,
         }
+    }
+
+    /// Whether some coordinates are so far from the domain's start that libtiledb has no index for their
+    /// tiles: they come among those of tile 0.
+    #[must_use]
+    pub fn has_far_tiles(&self) -> bool {
+        self.domain
+            .as_ref()
+            .is_some_and(|(_, high)| self.is_far(high))
+    }
+
+    /// Whether a number lies in such a tile; so do all that are greater.
+    fn is_far(&self, value: &[u8]) -> bool {
+        fn of<T: Ordinal>(split: TileSplit, value: &[u8]) -> bool {
+            split.real_index(T::read(value)) >= INDICES
+        }
+        self.split
+            .is_some_and(|split| dispatch!(self.datatype.physical(), T => of::<T>(split, value)))
+    }
+
+    /// Whether a value is neither an infinity nor NaN.
+    fn is_finite(&self, value: &[u8]) -> bool {
+        use azulejo_format::datatype::Native;
+        !self.datatype.is_real()
+            || dispatch!(self.datatype.physical(), T => T::read(value).as_f64().is_finite())
     }
 
     /// Whether coordinates are strings.
@@ -269,7 +305,11 @@ impl CellOrder {
             .domain
             .dimensions
             .iter()
-            .map(DimensionOrder::new)
+            .enumerate()
+            .map(|(d, dimension)| {
+                let filters = schema.filters_of(FieldIndex::Dimension(d));
+                DimensionOrder::new(dimension, filters.keeps_values())
+            })
             .collect();
         let dims = dimensions.len();
         let coordinates = |layout: Layout| -> Vec<Segment> {
@@ -325,23 +365,25 @@ impl CellOrder {
     }
 
     /// Whether fragments of this order may be stored in another one: libtiledb and Azulejo to 0.1 stored
-    /// strings in the order of signed bytes, and Azulejo to 0.1 knew no tiles of infinite length.
+    /// strings in the order of signed bytes.
     #[must_use]
     pub fn is_stored_otherwise(&self) -> bool {
-        self.compares_text() || self.has_infinite_tiles()
+        self.compares_text() || self.is_stored_anyhow()
     }
 
-    /// Whether tiles of infinite length decide the order.
+    /// Whether nothing follows from a cell's place in a fragment: Azulejo to 0.1 knew neither tiles of
+    /// infinite length nor what becomes of an index that is too great, and filters may change what cells
+    /// were sorted by.
     #[must_use]
-    pub fn has_infinite_tiles(&self) -> bool {
-        let is_infinite = |d: usize| {
-            let dimension = self.dimensions.get(d);
-            dimension
-                .and_then(|dimension| dimension.split)
-                .is_some_and(TileSplit::is_infinite)
+    pub fn is_stored_anyhow(&self) -> bool {
+        let is_odd = |d: usize| {
+            self.dimensions.get(d).is_some_and(|dimension| {
+                dimension.split.is_some_and(TileSplit::is_infinite) || dimension.has_far_tiles()
+            })
         };
         let mut segments = self.segments.iter();
-        segments.any(|segment| matches!(*segment, Segment::Tile(d) if is_infinite(d)))
+        self.dimensions.iter().any(|dimension| !dimension.is_kept)
+            || segments.any(|segment| matches!(*segment, Segment::Tile(d) if is_odd(d)))
     }
 
     /// The comparisons, the deciding first.
@@ -365,7 +407,11 @@ impl CellOrder {
         let mut order = self.clone();
         let one_tile = |d: usize| match (self.dimensions.get(d), bounds.get(d)) {
             (Some(dimension), Some((low, high))) => {
-                dimension.tile_index(low) == dimension.tile_index(high)
+                // What lies between infinities, or up to NaN, may be anywhere.
+                dimension.is_finite(low)
+                    && dimension.is_finite(high)
+                    && dimension.tile_index(low) == dimension.tile_index(high)
+                    && dimension.is_far(low) == dimension.is_far(high)
             }
             _ => false,
         };
@@ -377,12 +423,19 @@ impl CellOrder {
     }
 
     /// Drops tile indices that the coordinate of the same dimension follows at once: it says the
-    /// same and more.
+    /// same and more, unless far tiles come first.
     fn drop_redundant(&mut self) {
+        let ascends = |d: usize| {
+            !self
+                .dimensions
+                .get(d)
+                .is_some_and(DimensionOrder::has_far_tiles)
+        };
         let mut kept: Vec<Segment> = Vec::with_capacity(self.segments.len());
         for segment in self.segments.iter().rev() {
             match (segment, kept.last()) {
-                (Segment::Tile(d), Some(Segment::Coordinate(next))) if d == next => {}
+                (Segment::Tile(d), Some(Segment::Coordinate(next))) if d == next && ascends(*d) => {
+                }
                 _ => kept.push(*segment),
             }
         }
@@ -433,12 +486,23 @@ impl CellOrder {
         parts.collect()
     }
 
-    /// Corners bound a box's cells as all segments but Hilbert's never decrease along any
-    /// dimension.
+    /// Corners bound a box's cells as far as segments never decrease along any dimension: Hilbert's do,
+    /// and tile indices where far tiles begin.
     fn bound(&self, corner: &[&[u8]], unknown: Option<BoundPart>) -> CellBound {
+        let is_upper = unknown.is_some();
+        let is_known = |segment: Segment| {
+            let (Segment::Tile(d) | Segment::Coordinate(d)) = segment else {
+                return false;
+            };
+            let Some((dimension, value)) = self.dimensions.get(d).zip(corner.get(d)) else {
+                return false;
+            };
+            let turns = matches!(segment, Segment::Tile(_)) && dimension.has_far_tiles();
+            dimension.is_kept && !(turns && dimension.is_far(value) == is_upper)
+        };
         let mut parts = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
-            match self.part(*segment, corner) {
+            match self.part(*segment, corner).filter(|_| is_known(*segment)) {
                 Some(part) => parts.push(part),
                 None => {
                     parts.extend(unknown);
@@ -485,6 +549,7 @@ mod tests {
             datatype,
             split,
             domain: Some((bytes(low), bytes(T::HIGHEST))),
+            is_kept: true,
         }
     }
 

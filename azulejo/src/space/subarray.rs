@@ -202,19 +202,27 @@ impl Subarray {
     /// dimension is not of an integer kind or the number exceeds 128 bits.
     #[must_use]
     pub fn cell_num(&self, schema: &ArraySchema) -> Option<u128> {
-        let selections = match self {
-            Self::Box(selections) => selections,
-            Self::Points(points) => return Some(points.len(schema) as u128),
+        match self {
+            Self::Box(_) => (self.shape(schema)?.into_iter()).try_fold(1, u128::checked_mul),
+            Self::Points(points) => Some(points.len(schema) as u128),
+        }
+    }
+
+    /// Number of coordinates that a box takes along each dimension, repetitions counted. `None` for
+    /// points, and where a dimension is not of an integer kind or a number exceeds 128 bits.
+    #[must_use]
+    pub fn shape(&self, schema: &ArraySchema) -> Option<Vec<u128>> {
+        let Self::Box(selections) = self else {
+            return None;
         };
         let current = schema.current_domain.ranges();
-        let mut cells = 1u128;
-        for (d, dimension) in schema.domain.dimensions.iter().enumerate() {
-            let axis = dimension.axis()?;
+        let along = |(d, dimension): (usize, &Dimension)| {
             let selection = selections.get(d).unwrap_or(&DimSelection::All);
             let within = current.and_then(|ranges| ranges.get(d));
-            cells = cells.checked_mul(selected(selection, &axis, within)?)?;
-        }
-        Some(cells)
+            selected(selection, &dimension.axis()?, within)
+        };
+        let dimensions = schema.domain.dimensions.iter().enumerate();
+        dimensions.map(along).collect()
     }
 }
 

@@ -360,6 +360,16 @@ impl StorageLayer for CachedStorage {
         self.inner.rename(from, to)
     }
 
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.cache.forget(&[from.clone(), to.clone()]);
+        self.inner.replace(from, to)
+    }
+
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.cache.forget(std::slice::from_ref(to));
+        self.inner.copy_here(from, to)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         self.cache.forget(paths);
         self.inner.delete(paths)

@@ -31,6 +31,7 @@ pub fn check(storage: &dyn Storage, root: &StorePath) {
     appends(storage, &root.join("append"));
     first_writers(storage, &root.join("new"));
     moves(storage, &root.join("move"));
+    replaces(storage, &root.join("replace"));
     odd_names(storage, &root.join("names"));
     large_objects(storage, &root.join("large"));
     clean(storage, root);
@@ -675,4 +676,32 @@ fn moves(storage: &dyn Storage, root: &StorePath) {
         .rename(&root.join("gone"), &root.join("anywhere"))
         .unwrap_err();
     assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
+}
+
+fn replaces(storage: &dyn Storage, root: &StorePath) {
+    let (new, old) = (root.join("new"), root.join("old"));
+    for path in [&new, &old] {
+        let body = Bytes::from(path.name().to_owned());
+        storage.put(path, body).unwrap();
+    }
+    let body = |path: &StorePath| {
+        let read = storage.read(&[read(path, ReadRange::All)]).unwrap();
+        read[0].clone()
+    };
+    if !storage.replace(&new, &old).unwrap() {
+        assert_eq!(
+            (&body(&new)[..], &body(&old)[..]),
+            (&b"new"[..], &b"old"[..])
+        );
+        return;
+    }
+    assert_eq!(body(&old), "new");
+    // One name is two names of one object, and one that is free can be taken.
+    for to in [&old, &new] {
+        assert!(storage.replace(&old, to).unwrap());
+        assert_eq!(body(to), "new");
+    }
+    let missing = storage.replace(&old, &new).unwrap_err();
+    assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
+    assert_eq!(body(&new), "new");
 }

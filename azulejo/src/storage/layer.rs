@@ -80,10 +80,14 @@ storage_layer! {
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>>;
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool>;
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool>;
     fn delete(&self, paths: &[StorePath]) -> Result<()>;
     fn latency(&self) -> Latency;
     fn listed_at(&self) -> Option<u64>;
     fn make_folder(&self, path: &StorePath) -> Result<()>;
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()>;
+    fn unlisted(&self, dir: &StorePath) -> Result<Option<String>>;
     fn settle(&self, path: &StorePath) -> Result<()>;
     fn random_access(&self) -> Option<&dyn RandomAccess>;
     fn appending(&self) -> Option<&dyn Append>;

@@ -200,6 +200,36 @@ impl LocalStorage {
         }
         Ok(results)
     }
+
+    /// Gives a file or folder another name, which lasts when this returns; `over`: also that of
+    /// another file, whose place it takes.
+    fn give_name(&self, from: &StorePath, to: &StorePath, over: bool) -> Result<()> {
+        let failed = |source| io_error("move", from, source);
+        [from, to]
+            .into_iter()
+            .try_for_each(|path| refuse_links("move", path))?;
+        let (old_parent, new_parent) = (parent_of(from)?, parent_of(to)?);
+        let changes = &self.changes;
+        changes
+            .make_folders(new_parent.as_native())
+            .map_err(failed)?;
+        if !over && fs::symlink_metadata(to.as_native()).is_ok() {
+            return Err(already_exists(to));
+        }
+        // Where it goes must last before it is there.
+        changes.sync_for(to, None)?;
+        changes
+            .rename(from.as_native(), to.as_native())
+            .map_err(failed)?;
+        changes
+            .sync_folder(new_parent.as_native())
+            .map_err(failed)?;
+        if old_parent == new_parent {
+            Ok(())
+        } else {
+            changes.sync_folder(old_parent.as_native()).map_err(failed)
+        }
+    }
 }
 
 impl Storage for LocalStorage {
@@ -419,36 +449,32 @@ impl Storage for LocalStorage {
         made.map_err(|source| storage_error("write", path, source))
     }
 
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
+        refuse_links("delete", path)?;
+        delete::delete_empty(path, &self.changes)
+    }
+
+    fn unlisted(&self, dir: &StorePath) -> Result<Option<String>> {
+        listing::unlisted(dir)
+    }
+
     fn settle(&self, path: &StorePath) -> Result<()> {
         self.changes.sync_for(&path.join("any"), None)
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        let failed = |source| io_error("move", from, source);
-        [from, to]
-            .into_iter()
-            .try_for_each(|path| refuse_links("move", path))?;
-        let (old_parent, new_parent) = (parent_of(from)?, parent_of(to)?);
-        let changes = &self.changes;
-        changes
-            .make_folders(new_parent.as_native())
-            .map_err(failed)?;
-        if fs::symlink_metadata(to.as_native()).is_ok() {
-            return Err(already_exists(to));
+        self.give_name(from, to, false)
+    }
+
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.size(from)?;
+        // A link that takes the place of what it leads to would lead to itself.
+        let place = |path: &StorePath| fs::canonicalize(path.as_native()).ok();
+        let is_link = fs::symlink_metadata(from.as_native()).is_ok_and(|found| found.is_symlink());
+        if !is_link || place(from) != place(to) {
+            self.give_name(from, to, true)?;
         }
-        // Where it goes must last before it is there.
-        changes.sync_for(to, None)?;
-        changes
-            .rename(from.as_native(), to.as_native())
-            .map_err(failed)?;
-        changes
-            .sync_folder(new_parent.as_native())
-            .map_err(failed)?;
-        if old_parent == new_parent {
-            Ok(())
-        } else {
-            changes.sync_folder(old_parent.as_native()).map_err(failed)
-        }
+        Ok(true)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
@@ -570,7 +596,7 @@ impl PutNew for LocalStorage {
 }
 
 impl LockFolder for LocalStorage {
-    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+    fn lock(&self, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>> {
         lock::lock(folder)
     }
 }

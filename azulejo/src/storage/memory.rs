@@ -172,6 +172,19 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut there = objects.keys().filter(|key| is_within(key, to.as_str()));
+        if there.any(|key| key != to.as_str()) {
+            return Err(already_exists(to));
+        }
+        let body = objects
+            .remove(from.as_str())
+            .ok_or_else(|| not_found(from))?;
+        objects.insert(to.as_str().to_owned(), body);
+        Ok(true)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         for path in paths {
@@ -215,7 +228,7 @@ impl Drop for MemoryLock {
 }
 
 impl LockFolder for MemoryStorage {
-    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+    fn lock(&self, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>> {
         let locks = &self.locks;
         let folders = locks.folders.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = |folders: &mut HashSet<StorePath>| folders.contains(folder);
@@ -224,10 +237,10 @@ impl LockFolder for MemoryStorage {
             .wait_while(folders, taken)
             .unwrap_or_else(PoisonError::into_inner);
         folders.insert(folder.clone());
-        Some(Box::new(MemoryLock {
+        Ok(Some(Box::new(MemoryLock {
             folder: folder.clone(),
             locks: Arc::clone(locks),
-        }))
+        })))
     }
 }
 

@@ -429,6 +429,22 @@ impl Storage for ObjectStorage {
         })
     }
 
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.writable("copy", to)?;
+        if from.object_parts().map(|p| (p.0, p.1)) != to.object_parts().map(|p| (p.0, p.1)) {
+            return Ok(false);
+        }
+        let (source, target) = (object_key(from)?, object_key(to)?);
+        let (shared, from) = (Arc::clone(self.shared()), from.clone());
+        // Not cancelled: nobody could say whether it is there.
+        self.shared().run(async move {
+            let copied = observed(shared.store.copy(&source, &target)).await;
+            copied
+                .map(|()| true)
+                .map_err(|failure| shared.error("read", &from, failure))
+        })
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         let Some(first) = paths.first().cloned() else {
             return Ok(());

@@ -49,8 +49,12 @@ pub trait PutNew {
 pub trait LockFolder {
     /// Waits until nobody else has locked this folder, in this process or another one of the same
     /// machine, and locks it until what is returned is dropped: a crash unlocks it too. `None`, and
-    /// nobody waits for anybody, where this folder cannot be locked.
-    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>>;
+    /// nobody waits for anybody, where folders like this one cannot be locked.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no such folder; other errors where
+    /// there are locks, and this one cannot be had.
+    fn lock(&self, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>>;
 }
 
 /// A folder that nobody else has locked meanwhile.

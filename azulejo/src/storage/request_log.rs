@@ -337,6 +337,25 @@ impl StorageLayer for RequestLogStorage {
         self.inner.rename(from, to)
     }
 
+    fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        let moved = self.inner.replace(from, to)?;
+        if moved {
+            self.log.push(Request::Rename {
+                from: from.clone(),
+                to: to.clone(),
+            });
+        }
+        Ok(moved)
+    }
+
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        let copied = self.inner.copy_here(from, to)?;
+        if copied {
+            self.log.push(Request::Put(to.clone()));
+        }
+        Ok(copied)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         for path in paths {
             self.log.push(Request::Delete(path.clone()));

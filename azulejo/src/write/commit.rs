@@ -69,8 +69,9 @@ impl WrittenFragment {
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
-        put_if_there(&self.location, &path, Bytes::new()).inspect_err(|_| {
-            clean_up_unseen(&**storage, &commit, std::slice::from_ref(&self.folder));
+        put_if_there(&self.location, &path, Bytes::new()).inspect_err(|error| {
+            let folder = std::slice::from_ref(&self.folder);
+            clean_up_unseen(&**storage, &commit, folder, error);
         })?;
         Ok(self.name)
     }
@@ -95,20 +96,62 @@ pub(super) fn commit_together(
     version: FormatVersion,
     folders: &[StorePath],
 ) -> Result<()> {
-    let uris: Vec<String> = names
+    let names: Vec<(&TimestampedName, FormatVersion)> =
+        names.iter().map(|name| (name, version)).collect();
+    put_consolidated(location, &names, None, folders)
+}
+
+/// A delete that does not count yet.
+pub(crate) struct WrittenDelete {
+    /// Its name.
+    pub name: TimestampedName,
+    /// The bytes of its file.
+    pub tile: Bytes,
+}
+
+/// Makes fragments count, and a delete, by one file: readers see all of that or nothing.
+///
+/// # Errors
+/// As [`WrittenFragment::commit`].
+pub(crate) fn commit_at_once(
+    location: &Location,
+    fragments: &[WrittenFragment],
+    delete: Option<&WrittenDelete>,
+) -> Result<()> {
+    let folders: Vec<StorePath> = fragments.iter().map(|f| f.folder.clone()).collect();
+    let names: Vec<_> = fragments.iter().map(|f| (&f.name, f.version)).collect();
+    put_consolidated(location, &names, delete, &folders)
+}
+
+fn put_consolidated(
+    location: &Location,
+    fragments: &[(&TimestampedName, FormatVersion)],
+    delete: Option<&WrittenDelete>,
+    folders: &[StorePath],
+) -> Result<()> {
+    let uris: Vec<String> = fragments
         .iter()
-        .filter_map(|name| commit_path(name, version))
+        .filter_map(|(name, version)| commit_path(name, *version))
         .collect();
-    let commits = uris
+    let commits = uris.iter().map(|uri| ConsolidatedCommit::Fragment { uri });
+    let of_delete = delete.map(|of| (suffixed_commit_path(&of.name, Suffix::Delete), &of.tile));
+    let deletes = of_delete
         .iter()
-        .map(|uri| ConsolidatedCommit::Fragment { uri })
+        .map(|(uri, tile)| ConsolidatedCommit::Delete { uri, tile });
+    let body = ConsolidatedCommits {
+        commits: commits.chain(deletes).collect(),
+    }
+    .encode();
+    let names: Vec<&TimestampedName> = (fragments.iter().map(|(name, _)| *name))
+        .chain(delete.map(|of| &of.name))
         .collect();
-    let body = ConsolidatedCommits { commits }.encode();
     let first = names.iter().map(|name| name.t_start).min().unwrap_or(0);
     let last = names.iter().map(|name| name.t_end).max().unwrap_or(0);
-    let name = TimestampedName::versioned(first, last, version.number());
+    let version = names.iter().find_map(|name| name.version).unwrap_or(0);
+    let name = TimestampedName::versioned(first, last, version);
     let path = suffixed_commit_path(&name, Suffix::Consolidated);
-    put_if_there(location, &path, body.into()).inspect_err(|_| {
-        clean_up_unseen(&*location.storage, &location.path.join(&path), folders);
+    put_if_there(location, &path, body.into()).inspect_err(|error| {
+        let whole = location.path.join(&path);
+        clean_up_unseen(&*location.storage, &whole, folders, error);
     })
 }

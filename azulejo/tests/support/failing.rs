@@ -118,6 +118,15 @@ impl StorageLayer for FailingStorage {
         self.fuse.run("move", from, || self.inner.rename(from, to))
     }
 
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.fuse.run("copy", to, || self.inner.copy_here(from, to))
+    }
+
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
+        self.fuse
+            .run("delete", path, || self.inner.remove_empty_folder(path))
+    }
+
     fn appending(&self) -> Option<&dyn Append> {
         None
     }

@@ -153,6 +153,16 @@ impl StorageLayer for FaultyStorage {
         self.inner.make_folder(path)
     }
 
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.fault.write(to, 0)?;
+        self.inner.copy_here(from, to)
+    }
+
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
+        self.fault.write(path, 0)?;
+        self.inner.remove_empty_folder(path)
+    }
+
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.fault.write(from, 1)?;
         self.inner.rename(from, to)

@@ -20,7 +20,7 @@ pub trait Between: Debug + Send + Sync {
     fn wait_for_claim(&self, is_held: &dyn Fn() -> bool) -> bool;
 
     /// Locks a folder of the storage below.
-    fn lock(&self, inner: &dyn Storage, folder: &StorePath) -> Option<Box<dyn FolderLock>>;
+    fn lock(&self, inner: &dyn Storage, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>>;
 }
 
 /// One operation's view of the objects.
@@ -139,6 +139,14 @@ impl<B: Between> StorageLayer for Interleaved<B> {
         self.step().rename(from, to)
     }
 
+    fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
+        self.step().copy_here(from, to)
+    }
+
+    fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
+        self.step().remove_empty_folder(path)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         // One by one: something can come between any two.
         for path in paths {
@@ -149,7 +157,7 @@ impl<B: Between> StorageLayer for Interleaved<B> {
 }
 
 impl<B: Between> LockFolder for Interleaved<B> {
-    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+    fn lock(&self, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>> {
         self.between.lock(&*self.inner, folder)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::interleaved::{Between, Interleaved};
 use super::turns::Turns;
+use azulejo::error::Result;
 use azulejo::storage::{FolderLock, Storage, StorePath};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -60,11 +61,18 @@ impl Between for InTurn {
     }
 
     /// One of the test's own: who waits lets others run.
-    fn lock(&self, _inner: &dyn Storage, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+    fn lock(
+        &self,
+        _inner: &dyn Storage,
+        folder: &StorePath,
+    ) -> Result<Option<Box<dyn FolderLock>>> {
         self.turns.step(self.number);
         let free = || !self.locks.lock().unwrap().contains(folder);
         self.turns.wait_until(self.number, free);
         self.locks.lock().unwrap().insert(folder.clone());
-        Some(Box::new(Locked(folder.clone(), Arc::clone(&self.locks))))
+        Ok(Some(Box::new(Locked(
+            folder.clone(),
+            Arc::clone(&self.locks),
+        ))))
     }
 }

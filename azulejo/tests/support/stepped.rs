@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::interleaved::{Between, Interleaved};
+use azulejo::error::Result;
 use azulejo::storage::{FolderLock, Storage, StorePath};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -155,24 +156,32 @@ impl Between for AtGate {
         true
     }
 
-    fn lock(&self, inner: &dyn Storage, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
-        let locking = inner.locking()?;
+    fn lock(&self, inner: &dyn Storage, folder: &StorePath) -> Result<Option<Box<dyn FolderLock>>> {
+        let Some(locking) = inner.locking() else {
+            return Ok(None);
+        };
         if self.role == Role::First {
             self.gate.call();
-            let inner = locking.lock(folder)?;
+            let Some(inner) = locking.lock(folder)? else {
+                return Ok(None);
+            };
             self.gate.state.lock().unwrap().locked.push(folder.clone());
-            return Some(Box::new(SteppedLock {
+            return Ok(Some(Box::new(SteppedLock {
                 _inner: inner,
                 gate: Some((Arc::clone(&self.gate), folder.clone())),
-            }));
+            })));
         }
         if self.gate.state.lock().unwrap().locked.contains(folder) {
             self.gate.release();
             self.gate.wait_for(|state| state.place == Place::Ended);
         }
-        Some(Box::new(SteppedLock {
-            _inner: locking.lock(folder)?,
-            gate: None,
+        let inner = locking.lock(folder)?;
+        Ok(inner.map(|inner| {
+            let lock = SteppedLock {
+                _inner: inner,
+                gate: None,
+            };
+            Box::new(lock) as Box<dyn FolderLock>
         }))
     }
 }

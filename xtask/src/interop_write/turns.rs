@@ -18,14 +18,21 @@ impl Session {
         match if first { 0 } else { self.rng.below(12) } {
             0..5 => return self.write(theirs.then_some(peer)),
             5 if !self.schema.is_dense() && self.schema.version.has_deletes() => {
-                let Some((condition, tree)) = self.condition() else {
+                let chosen = if theirs {
+                    self.condition()
+                        .map(|(condition, tree)| (condition, Some(tree)))
+                } else {
+                    self.conditions().map(|condition| (condition, None))
+                };
+                let Some((condition, tree)) = chosen else {
                     return Ok(());
                 };
                 let time = self.tick();
-                self.log.push(format!("{who} delete {tree} at {time}"));
+                self.log
+                    .push(format!("{who} delete {condition:?} at {time}"));
                 let fields = condition.fields().into_iter();
                 self.deleted_by.extend(fields.map(|f| f.name.clone()));
-                if theirs {
+                if let Some(tree) = tree {
                     let mut command = self.command("delete");
                     command["tree"] = tree;
                     command["t"] = time.into();

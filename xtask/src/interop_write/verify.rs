@@ -17,6 +17,31 @@ use std::sync::Arc;
 impl Session {
     /// A comparison that both engines understand alike, of a field that is in every fragment.
     pub fn condition(&mut self) -> Option<(Condition, Value)> {
+        self.comparison(true)
+    }
+
+    /// A tree of comparisons, of attributes too that were added later: what Azulejo stores of it, the
+    /// reference must understand as well.
+    pub fn conditions(&mut self) -> Option<Condition> {
+        let (mut all, _) = self.comparison(false)?;
+        for _ in 0..self.rng.below(4) {
+            let Some((next, _)) = self.comparison(false) else {
+                continue;
+            };
+            let (left, right) = match self.rng.chance(50) {
+                true => (all, next),
+                false => (next, all),
+            };
+            all = match self.rng.chance(60) {
+                true => left.and(right),
+                false => left.or(right),
+            };
+        }
+        Some(all)
+    }
+
+    /// Of a field that is in every fragment, if `everywhere`.
+    fn comparison(&mut self, everywhere: bool) -> Option<(Condition, Value)> {
         let schema = Arc::clone(&self.schema);
         let plain = |datatype: Datatype| {
             datatype.is_integer() || datatype.is_datetime() || datatype.is_time()
@@ -29,7 +54,7 @@ impl Session {
                 };
                 let known = schema
                     .attribute_of(*f)
-                    .is_none_or(|a| self.original.contains(&a.name));
+                    .is_none_or(|a| !everywhere || self.original.contains(&a.name));
                 let one = num == azulejo::format::CellValNum::ONE && plain(datatype);
                 known
                     && (one || (num.is_var() && datatype == Datatype::StringAscii))

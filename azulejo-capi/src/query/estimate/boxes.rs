@@ -1,14 +1,12 @@
 //! Estimates box by box: of each tile the share of its bounds that is selected.
 
-use super::{Share, Sizes, overlap, tiles_of_box};
+use super::{Share, Sizes, meets_along, overlap, tiles_of_box};
 use crate::error::Result;
 use azulejo::Array;
 use azulejo::array::Fragment;
 use azulejo::space::{DimSelection, Subarray};
-use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, FieldIndex};
 use azulejo_format::{NdRectangle, Range};
-use std::cmp::Ordering;
 
 /// Selections of more boxes than this are taken whole.
 const MAX_BOXES: usize = 4096;
@@ -92,14 +90,7 @@ fn meets(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray) -> bool
     let all = selections.iter().zip(&written.ranges);
     let mut all = all.zip(&schema.domain.dimensions);
     all.all(|((selection, written), dimension)| {
-        let DimSelection::Ranges(ranges) = selection else {
-            return true;
-        };
-        let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
-        dimension.is_var()
-            || ranges
-                .iter()
-                .any(|r| !less(&r.end, &written.start) && !less(&written.end, &r.start))
+        dimension.is_var() || meets_along(dimension, selection, written)
     })
 }
 

@@ -27,6 +27,10 @@ const BETWEEN_LOOKS: usize = 1 << 14;
 /// Characters of a drawing where no terminal says how many there are.
 const USUAL_WIDTH: usize = 80;
 
+/// Bytes of a group beside its key, what is shown of it and its values, and of its place among
+/// others: twice what they need, as lists and tables grow by doubling.
+const OF_A_GROUP: usize = 2 * (size_of::<Group>() + size_of::<(Vec<u8>, usize)>());
+
 /// A group of cells.
 #[derive(Debug)]
 struct Group {
@@ -77,7 +81,7 @@ impl Counting<'_> {
                 Some(at) => at,
                 None => match self.places.get(&key).copied() {
                     Some(at) => at,
-                    None => self.begin(&key, set, cell),
+                    None => self.begin(&key, set, cell)?,
                 },
             };
             last = Some(at);
@@ -98,7 +102,7 @@ impl Counting<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, key: &[u8], set: &ColumnSet, cell: usize) -> usize {
+    fn begin(&mut self, key: &[u8], set: &ColumnSet, cell: usize) -> Result<usize> {
         let mut group = Group {
             key: Vec::new(),
             shown: Vec::new(),
@@ -115,9 +119,16 @@ impl Counting<'_> {
             });
             group.key.push(part);
         }
+        let shown: usize = group.shown.iter().map(String::len).sum();
+        let values = size_of_val(&group.values[..]);
+        let bytes = OF_A_GROUP + 2 * key.len() + shown + values;
+        if let Some(by) = self.by.first() {
+            let text = format!("--by {}", by.text);
+            self.room.take(bytes as u64, &text)?;
+        }
         self.groups.push(group);
         self.places.insert(key.to_vec(), self.groups.len() - 1);
-        self.groups.len() - 1
+        Ok(self.groups.len() - 1)
     }
 
     /// The groups in the order of what they are grouped by.

@@ -184,7 +184,7 @@ impl By {
         }
         let bytes = view.cell(cell);
         let Some(digits) = self.digits else {
-            return Some(bytes);
+            return Some(value::told_apart(column.column_type.datatype, bytes));
         };
         let tick = i64::read(bytes);
         let known = self.periods.range(..=tick).next_back();
@@ -204,6 +204,8 @@ impl By {
 fn period(datatype: Datatype, tick: i64, digits: usize) -> (i64, i64, String) {
     let unit = value::unit(datatype).unwrap_or_default();
     let text = value::tick_text(datatype, tick);
+    // Before the year 0 there is a sign.
+    let digits = digits + usize::from(text.starts_with('-'));
     let name: String = text.chars().take(digits).collect();
     let bounds = Moment::parse(&name).and_then(|moment| {
         let tick = |instant| moment::tick_of(unit, instant);

@@ -27,11 +27,11 @@ impl Room {
         Self(bytes)
     }
 
-    fn take(&mut self, bytes: u64, measure: &Measure) -> Result<()> {
+    /// Takes bytes for what `text` asks for.
+    pub fn take(&mut self, bytes: u64, text: &str) -> Result<()> {
         self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
             CliError::usage(format!(
-                "{}: its values take more memory than there is; give more with --memory, or select fewer cells",
-                measure.text
+                "{text}: its values take more memory than there is; give more with --memory, or select fewer cells"
             ))
         })?;
         Ok(())
@@ -80,6 +80,10 @@ impl Values {
         if number.is_nan() && skip_nan {
             return Ok(());
         }
+        // No time has no place among times; only as a different value it counts.
+        if is_no_time(datatype, bytes) && (skip_nan || !matches!(measure.what, What::Distinct)) {
+            return Ok(());
+        }
         self.count += 1;
         match measure.what {
             What::Sum | What::Mean if datatype.is_real() => {
@@ -113,20 +117,23 @@ impl Values {
                     none => *none = Some(bytes.to_vec()),
                 }
             }
-            What::Distinct if !self.distinct.contains(bytes) => {
-                room.take(OF_A_SET + bytes.len() as u64, measure)?;
-                self.distinct.insert(bytes.into());
+            What::Distinct => {
+                let bytes = value::told_apart(datatype, bytes);
+                if !self.distinct.contains(bytes) {
+                    room.take(OF_A_SET + bytes.len() as u64, &measure.text)?;
+                    self.distinct.insert(bytes.into());
+                }
             }
             What::Quantile(_) | What::Histogram => {
                 if self.keys.len() == self.keys.capacity() {
                     let more = self.keys.len().max(64);
                     // The old ones are there until they are copied.
-                    room.take(8 * (2 * more) as u64, measure)?;
+                    room.take(8 * (2 * more) as u64, &measure.text)?;
                     self.keys.reserve_exact(more);
                 }
                 self.keys.push(quantile::key(datatype, bytes));
             }
-            What::Distinct | What::Count | What::Nulls => {}
+            What::Count | What::Nulls => {}
         }
         Ok(())
     }
@@ -188,6 +195,11 @@ impl Values {
             _ => float_json(self.integers as f64 / self.count as f64),
         }
     }
+}
+
+/// Whether a cell is the tick that stands for no time (NaT).
+pub fn is_no_time(datatype: Datatype, bytes: &[u8]) -> bool {
+    (datatype.is_datetime() || datatype.is_time()) && bytes == i64::MIN.to_le_bytes()
 }
 
 /// The order of two values: that of their labels, unless these have been given an order of their

@@ -11,10 +11,11 @@ use crate::session::Session;
 use crate::value;
 use crate::value::integer;
 use azulejo::format::datatype::{Native, dispatch};
+use azulejo::format::range::compare;
 use azulejo::format::schema::Dimension;
 use azulejo::format::{Physical, Range};
 use azulejo::read::ReadOptions;
-use azulejo::space::{DimSelection, Subarray};
+use azulejo::space::{DimSelection, Layout, Subarray};
 use azulejo::{Array, ColumnSet};
 
 /// Boxes that are told before the rest is only counted.
@@ -36,6 +37,11 @@ pub fn each_batch(
     };
     if selection.limit.is_some() {
         return Err(CliError::usage("--skip-damaged has no --limit"));
+    }
+    if matches!(options.layout, Layout::ColMajor | Layout::Global) {
+        return Err(CliError::usage(
+            "--skip-damaged goes by rows: a box that cannot be read is cut along its first side",
+        ));
     }
     let mut salvage = Salvage {
         array,
@@ -88,8 +94,16 @@ fn boxes(array: &Array, options: &ReadOptions) -> Result<Vec<Vec<Range>>> {
             .collect::<Result<_>>()?,
         Subarray::Points(_) => return Err(refused()),
     };
+    // Cells of a sparse array come once, however often ranges name them: but along its only
+    // dimension, in the order of ranges.
+    let repeats = array.schema().is_dense()
+        || (dimensions.len() == 1 && matches!(options.layout, Layout::RowMajor | Layout::ColMajor));
     let mut boxes: Vec<Vec<Range>> = vec![Vec::new()];
-    for side in sides {
+    for (side, dimension) in sides.into_iter().zip(dimensions) {
+        let side = match repeats {
+            true => side,
+            false => united(dimension, side),
+        };
         boxes = boxes
             .iter()
             .flat_map(|before| {
@@ -102,6 +116,26 @@ fn boxes(array: &Array, options: &ReadOptions) -> Result<Vec<Vec<Range>>> {
             .collect();
     }
     Ok(boxes)
+}
+
+/// Ranges with those joined that share coordinates, by where they begin.
+fn united(dimension: &Dimension, mut ranges: Vec<Range>) -> Vec<Range> {
+    let order = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b);
+    // Of text an end that is empty is none.
+    let is_open = |range: &Range| dimension.is_var() && range.end.is_empty();
+    ranges.sort_by(|a, b| order(&a.start, &b.start));
+    let mut united: Vec<Range> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if is_open(last) || order(&range.start, &last.end).is_le() => {
+                if !is_open(last) && (is_open(&range) || order(&range.end, &last.end).is_gt()) {
+                    last.end = range.end;
+                }
+            }
+            _ => united.push(range),
+        }
+    }
+    united
 }
 
 struct Salvage<'a> {

@@ -3,6 +3,7 @@
 use crate::args::CatFormat;
 use crate::error::Result;
 use crate::output::BatchWriter;
+use crate::output::moments;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use arrow_array::RecordBatch;
@@ -62,6 +63,7 @@ impl Rows {
             return writer.write(batch);
         };
         let options = FormatOptions::new().with_null("null");
+        let batch = moments::readable(batch)?;
         let columns = batch.columns().iter();
         let columns = columns
             .map(|column| Ok(ArrayFormatter::try_new(column, &options)?))

@@ -194,3 +194,17 @@ fn levels_that_do_not_fit_are_refused() {
         assert!(decoded.is_err(), "{fanout}");
     }
 }
+
+#[test]
+fn a_tree_has_no_empty_levels() {
+    let domain = domain(&[Datatype::Int32]);
+    let payload = |levels: u32| {
+        let mut payload = [10u32, levels].map(u32::to_le_bytes).concat();
+        payload.extend(vec![0; 8 * levels as usize]);
+        payload
+    };
+    let decoded = |levels| RTree::decode(&payload(levels), FormatVersion::CURRENT, &domain);
+    assert_eq!(decoded(1).unwrap().tile_num(), 0);
+    assert!(decoded(2).is_err());
+    assert!(decoded(1000).is_err());
+}

@@ -18,6 +18,9 @@ use azulejo_format::{CellValNum, Datatype, Physical};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// The tick of what is no time (NaT), in every unit.
+const NO_TIME: i64 = i64::MIN;
+
 /// Turns record batches into columns of given types.
 ///
 /// ```
@@ -65,7 +68,8 @@ impl ArrowImporter {
     /// # Errors
     /// [`Error::SchemaMismatch`] for columns that are not known or of a type that does not fit;
     /// [`Error::InvalidArgument`] for values that do not, naming the first: nulls where there are
-    /// none, labels that the enumeration does not have, times between two ticks.
+    /// none (but of times, for which there is NaT), labels that the enumeration does not have, times
+    /// between two ticks.
     pub fn convert(&self, batch: &RecordBatch) -> Result<ColumnSet> {
         let schema = batch.schema();
         let columns = schema
@@ -121,7 +125,10 @@ impl ImportTarget {
             return self.all_null(array.len());
         }
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-        if let Some(nulls) = nulls.as_ref().filter(|_| !kind.nullable) {
+        // Exported times that are none (NaT) are null whether or not the array has nulls.
+        let of_time = kind.datatype.is_datetime() || kind.datatype.is_time();
+        let is_value = of_time && time_of(array.data_type()).is_some();
+        if let Some(nulls) = nulls.as_ref().filter(|_| !kind.nullable && !is_value) {
             let cell = (0..nulls.len()).find(|i| nulls.is_null(*i)).unwrap_or(0);
             return Err(self.wrong(cell, "is null, but the array has no nulls there"));
         }
@@ -245,7 +252,7 @@ impl ImportTarget {
         Ok(buffer.slice_with_length(data.offset() * width, data.len() * width))
     }
 
-    /// Times as ticks.
+    /// Times as ticks. What is no time is none in every unit.
     fn ticks(
         &self,
         array: &ArrayRef,
@@ -274,16 +281,16 @@ impl ImportTarget {
         let mut ticks = Vec::with_capacity(values.len());
         let convert =
             converter(unit, kind.datatype).ok_or_else(|| self.mismatch(array.data_type()))?;
+        // Where there are nulls, anything lies under them.
+        let none = if kind.nullable { 0 } else { NO_TIME };
         for (cell, &value) in values.iter().enumerate() {
-            ticks.push(match convert(value) {
-                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
-                Some(tick) => tick,
-                None => {
-                    return Err(self.wrong(
-                        cell,
-                        &format!("({value}) is no whole tick of {}", kind.datatype),
-                    ));
-                }
+            ticks.push(match value {
+                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => none,
+                NO_TIME => NO_TIME,
+                _ => convert(value).ok_or_else(|| {
+                    let what = format!("({value}) is no whole tick of {}", kind.datatype);
+                    self.wrong(cell, &what)
+                })?,
             });
         }
         Ok(Buffer::from_vec(ticks))

@@ -175,6 +175,21 @@ fn text_that_is_not_utf8_is_an_error_and_raw_bytes() {
 }
 
 #[test]
+fn what_lies_under_a_null_need_not_be_text() {
+    for cells in [CellValNum::Var, CellValNum::Fixed(2)] {
+        let kind = ColumnType::new("a", Datatype::StringUtf8)
+            .with_cell_val_num(cells)
+            .with_nulls();
+        let mut column = ColumnBuilder::new(kind);
+        column.append_cell(b"ok", true);
+        column.append_cell(b"\xff\xfe", false);
+        let array = convert(&column.finish(), false).unwrap();
+        let texts: Vec<_> = array.as_string::<i64>().iter().collect();
+        assert_eq!(texts, [Some("ok"), None]);
+    }
+}
+
+#[test]
 fn datetimes_are_converted_where_they_can_be() {
     fn values<T: ArrowPrimitiveType>(
         datatype: Datatype,

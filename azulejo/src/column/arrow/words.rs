@@ -43,7 +43,7 @@ impl WordViews {
         let numbers = ids.values::<u32>().unwrap_or(&[]);
         let words = match (form_of(&kind, options), options.views) {
             (Form::Text, true) => {
-                only_texts(&kind, numbers, &mut words)?;
+                only_texts(&ids, &kind, numbers, &mut words)?;
                 of_words::<StringViewType>(words)?
             }
             (Form::Bytes, true) => of_words::<BinaryViewType>(words)?,
@@ -79,16 +79,23 @@ fn wrong(error: &ArrowError) -> Error {
     Error::Internal(format!("words make no views: {error}"))
 }
 
-/// That words of cells are text; other words that are not are left out.
-fn only_texts(kind: &ColumnType, ids: &[u32], words: &mut [StringWords]) -> Result<()> {
+/// That words of cells that are not null are text; other words that are not are left out.
+fn only_texts(
+    ids: &ColumnBuffers,
+    kind: &ColumnType,
+    numbers: &[u32],
+    words: &mut [StringWords],
+) -> Result<()> {
     let is_text = |word: &[u8]| std::str::from_utf8(word).is_ok();
     let all = || words.iter().flat_map(StringWords::iter).map(is_text);
     if all().all(|good| good) {
         return Ok(());
     }
     let good: Vec<bool> = all().collect();
-    let is_bad = |id: &u32| good.get(*id as usize) == Some(&false);
-    if let Some(cell) = ids.iter().position(is_bad) {
+    let view = ids.view();
+    let is_bad =
+        |(cell, id): (usize, &u32)| good.get(*id as usize) == Some(&false) && view.is_valid(cell);
+    if let Some(cell) = numbers.iter().enumerate().position(is_bad) {
         return Err(no_text(kind, cell));
     }
     let places = words.iter_mut().flat_map(|words| &mut words.places);

@@ -4,6 +4,7 @@
 use super::*;
 use crate::Config;
 use crate::column::{ColumnBuffers, ColumnSet};
+use crate::consolidate::FragmentOptions;
 use crate::context::Context;
 use crate::write::WriteOptions;
 use azulejo_format::{Datatype, NdRectangle as Box, Range as Bounds};
@@ -294,4 +295,20 @@ fn choices_that_make_no_sense() {
         assert!(choice.check().is_err(), "{choice:?}");
     }
     assert!(Choice::default().check().is_ok());
+}
+
+#[test]
+fn what_reaches_beyond_the_time_of_the_array_stays() {
+    let array = array(false, &[(0, 9), (5, 19), (3, 4)]);
+    let handle = array.context().array("mem://array");
+    let both = FragmentOptions::new().time(TimeRange { start: 1, end: 2 });
+    handle.consolidate(&both).unwrap();
+    for (end, expected) in [(1, 0), (2, 1), (3, 2)] {
+        let array = handle.open_at(TimeRange { start: 0, end }).unwrap();
+        let merged = array.fragments().iter().find(|f| f.has_timestamps());
+        let candidates = Candidates::new(&array, TimeRange::ALL, &BTreeSet::new()).unwrap();
+        assert_eq!(candidates.members.len(), expected, "until {end}");
+        let named = candidates.named(&[merged.unwrap().name().to_owned()]);
+        assert_eq!(named.is_err(), end == 1, "until {end}");
+    }
 }

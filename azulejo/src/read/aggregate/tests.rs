@@ -147,6 +147,9 @@ fn strings_have_bounds_and_no_sums() {
         .unwrap_err()
         .to_string();
     assert_eq!(error, "a (STRING_ASCII) has no sum or mean");
+    let one = ColumnType::new("a", Datatype::Char);
+    assert!(Aggregator::new(one.clone(), [&min, &max]).is_ok());
+    assert!(Aggregator::new(one, [&Aggregate::Mean("a".into())]).is_err());
     let many = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Fixed(2));
     assert!(Aggregator::new(many.clone(), [&min]).is_err());
     assert!(Aggregator::new(many, [&Aggregate::NullCount("a".into())]).is_ok());

@@ -15,6 +15,8 @@ pub struct RecordBatches {
     converter: ArrowConverter,
     /// What is left of the reader's last batch.
     pieces: Option<Pieces>,
+    /// Whether an error came, behind which nothing follows.
+    failed: bool,
 }
 
 impl Reader {
@@ -54,7 +56,22 @@ impl Reader {
             reader: self,
             converter,
             pieces: None,
+            failed: false,
         })
+    }
+}
+
+impl RecordBatches {
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(piece) = Pieces::next_of(&mut self.pieces, &self.converter) {
+                return piece.map(Some);
+            }
+            let Some(columns) = self.reader.next_batch()? else {
+                return Ok(None);
+            };
+            self.pieces = Some(Pieces::of(columns, &self.converter)?);
+        }
     }
 }
 
@@ -62,16 +79,12 @@ impl Iterator for RecordBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(piece) = Pieces::next_of(&mut self.pieces, &self.converter) {
-                return Some(piece.map_err(ArrowError::from));
-            }
-            let batch = self.reader.next_batch().transpose()?;
-            match batch.and_then(|columns| Pieces::of(columns, &self.converter)) {
-                Ok(pieces) => self.pieces = Some(pieces),
-                Err(error) => return Some(Err(error.into())),
-            }
+        if self.failed {
+            return None;
         }
+        let batch = self.read();
+        self.failed = batch.is_err();
+        batch.map_err(ArrowError::from).transpose()
     }
 }
 

@@ -4,6 +4,7 @@ use super::{ArrayReader, Beginning};
 use crate::array::Array;
 use crate::column::{BatchColumns, ColumnSet};
 use crate::error::Result;
+use crate::read::BoundOptions;
 use crate::read::ReadOptions;
 use crate::read::bind::bind;
 use crate::read::fetch::Waiting;
@@ -11,6 +12,7 @@ use crate::read::output::{Output, batch_columns};
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// A query under way, as a stream of batches: those of a [`Reader`](crate::read::Reader), by the
@@ -41,6 +43,8 @@ use std::task::{Context, Poll, ready};
 /// ```
 pub struct ReadStream {
     state: StreamState,
+    /// What is asked for, once the read has begun.
+    bound: Option<Arc<BoundOptions>>,
     /// Whether texts may come as words.
     words: bool,
 }
@@ -49,12 +53,17 @@ pub struct ReadStream {
 enum StreamState {
     /// Nothing was asked for.
     Begins(Array, Box<ReadOptions>),
+    /// The names of the array are looked up.
+    Binds(Array, Binding),
     /// A batch was given out.
     Goes(Box<ArrayReader>),
     /// The next one is under way.
     Reads(NextBatch),
     Ended,
 }
+
+/// What is asked for, in terms of the array.
+type Binding = Pin<Box<dyn Future<Output = Result<BoundOptions>> + Send>>;
 
 /// The next batch, and what reads those behind it.
 type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(BatchColumns, ArrayReader)>>> + Send>>;
@@ -72,6 +81,7 @@ impl Array {
     pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
         ReadStream {
             state: StreamState::Begins(self.clone(), Box::new(options)),
+            bound: None,
             words: false,
         }
     }
@@ -79,11 +89,8 @@ impl Array {
 
 async fn first(
     array: Array,
-    options: ReadOptions,
-    words: bool,
+    options: Arc<BoundOptions>,
 ) -> Result<Option<(BatchColumns, ArrayReader)>> {
-    let mut options = bind(&array, &options, Waiting::Polls).await?;
-    options.words = words;
     let mut beginning = Beginning::of(&array);
     let mut reader = beginning.reader(&options, Waiting::Polls).await?;
     loop {
@@ -116,13 +123,41 @@ impl ReadStream {
         }
     }
 
+    /// The result's columns without cells, once the stream has been polled to its first item or its
+    /// end: what a query that finds nothing has.
+    #[must_use]
+    pub fn empty(&self) -> Option<ColumnSet> {
+        self.bound.as_ref().map(|bound| bound.empty())
+    }
+
     /// The next cells.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BatchColumns>>> {
-        let mut running: NextBatch = match std::mem::replace(&mut self.state, StreamState::Ended) {
-            StreamState::Begins(array, options) => Box::pin(first(array, *options, self.words)),
-            StreamState::Goes(reader) => Box::pin(next(*reader)),
-            StreamState::Reads(running) => running,
-            StreamState::Ended => return Poll::Ready(None),
+        let mut running: NextBatch = 'next: {
+            let (array, mut binding) = match std::mem::replace(&mut self.state, StreamState::Ended)
+            {
+                StreamState::Begins(array, options) => {
+                    let of = array.clone();
+                    let binding = async move { bind(&of, &options, Waiting::Polls).await };
+                    (array, Box::pin(binding) as Binding)
+                }
+                StreamState::Binds(array, binding) => (array, binding),
+                StreamState::Goes(reader) => break 'next Box::pin(next(*reader)),
+                StreamState::Reads(running) => break 'next running,
+                StreamState::Ended => return Poll::Ready(None),
+            };
+            match binding.as_mut().poll(cx) {
+                Poll::Pending => {
+                    self.state = StreamState::Binds(array, binding);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(mut bound)) => {
+                    bound.words = self.words;
+                    let bound = Arc::new(bound);
+                    self.bound = Some(Arc::clone(&bound));
+                    break 'next Box::pin(first(array, bound));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+            }
         };
         match running.as_mut().poll(cx) {
             Poll::Pending => {
@@ -150,10 +185,11 @@ impl Stream for ReadStream {
 
 #[cfg(feature = "arrow")]
 mod record_batches {
-    use super::{Context, Pin, Poll, ReadStream, Result, Stream, ready};
+    use super::{Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready};
     use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
     use crate::column::{BatchColumn, BatchColumns};
     use arrow_array::RecordBatch;
+    use arrow_schema::SchemaRef;
 
     /// A [`ReadStream`] as Arrow record batches, all of one schema.
     #[derive(Debug)]
@@ -190,6 +226,22 @@ mod record_batches {
             self.pieces.as_ref().map_or(0, Pieces::memory_size)
         }
 
+        /// The batches' schema, once the stream has been polled to its first item or its end: a query
+        /// that finds nothing has one too.
+        ///
+        /// # Errors
+        /// Those of [`ArrowConverter::new`].
+        pub fn schema(&self) -> Result<Option<SchemaRef>> {
+            if let Some(converter) = &self.converter {
+                return Ok(Some(converter.schema()));
+            }
+            let Some(bound) = &self.cells.bound else {
+                return Ok(None);
+            };
+            let types = bound.fields.iter().map(|field| &field.column_type);
+            Ok(Some(ArrowConverter::new(types, self.options)?.schema()))
+        }
+
         /// The next rows of the cells that are here.
         fn next_piece(&mut self) -> Option<Result<RecordBatch>> {
             Pieces::next_of(&mut self.pieces, self.converter.as_ref()?)
@@ -208,21 +260,31 @@ mod record_batches {
         }
     }
 
+    impl RecordBatchStream {
+        fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
+            loop {
+                if let Some(piece) = self.next_piece() {
+                    return Poll::Ready(piece.map(Some));
+                }
+                match ready!(self.cells.poll_batch(cx)) {
+                    Some(cells) => self.take_cells(cells?)?,
+                    None => return Poll::Ready(Ok(None)),
+                }
+            }
+        }
+    }
+
     impl Stream for RecordBatchStream {
         type Item = Result<RecordBatch>;
 
         fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-            loop {
-                if let Some(piece) = self.next_piece() {
-                    return Poll::Ready(Some(piece));
-                }
-                let Some(cells) = ready!(self.cells.poll_batch(cx)) else {
-                    return Poll::Ready(None);
-                };
-                if let Err(error) = cells.and_then(|cells| self.take_cells(cells)) {
-                    return Poll::Ready(Some(Err(error)));
-                }
+            let batch = ready!(self.poll_read(cx));
+            if batch.is_err() {
+                // Nothing follows an error, whoever asks.
+                self.pieces = None;
+                self.cells.state = StreamState::Ended;
             }
+            Poll::Ready(batch.transpose())
         }
     }
 }

@@ -292,7 +292,8 @@ async fn load(
     Ok(())
 }
 
-/// The cells of slots in the order in which they are stored.
+/// The selected cells of slots in the order in which they are stored: those of slots whose tests have
+/// no outcome apart from that.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a batch has fewer than 2^32 tiles"
@@ -311,8 +312,9 @@ fn stored(start: usize, members: &[BatchTile<'_>], slabs: &mut Vec<CellSlab>) {
     }
 }
 
-/// Whether a tile that meets no other has its cells in the order asked for after all: of strings that
-/// are ASCII there is one order only. Keys would cost twice what reading does.
+/// Whether a tile that meets no other has its results in the order asked for after all: of strings
+/// that are ASCII there is one order only. Keys would cost twice what reading does. A tile of a
+/// fragment that meets others has tests of its own for merging, which order its cells too.
 fn lies_in_order(
     query: &SparseQuery,
     members: &[BatchTile<'_>],
@@ -330,6 +332,7 @@ fn lies_in_order(
     *order == query.stored_order
         && order.compares_text()
         && !slot.of.repeats
+        && slot.results.is_none()
         && dimensions.all(|(d, dimension)| !dimension.is_string() || is_ascii(d))
 }
 

@@ -18,10 +18,11 @@ use std::sync::Arc;
 const NONE: u64 = u64::MAX;
 
 impl BatchTile<'_> {
-    /// Adds the timestamps of the cells, if the fragment does not store them: that of the fragment.
+    /// Adds the timestamps of the cells, if the fragment does not store them: that from which on
+    /// readers see it.
     pub(super) fn add_times(&mut self) -> Result<()> {
         if !self.fragment.stores(Field::Timestamps) {
-            let times = vec![self.fragment.time_range().start; self.tile.cell_num as usize];
+            let times = vec![self.fragment.time_range().end; self.tile.cell_num as usize];
             self.loaded.insert(Field::Timestamps, tile_of(&times));
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::read::load::load;
 use crate::read::tile_statistics::field_stats;
 use crate::read::{Cells, TileRequest};
-use crate::space::cell_bound::CellBound;
+use crate::space::cell_bound::{BoundPart, CellBound};
 use crate::space::cell_order::{CellOrder, Segment};
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
@@ -169,6 +169,7 @@ impl SparsePlan {
         let mut tiles = self.tiles_of(cluster).iter();
         query.order.segments().first() == Some(&Segment::Hilbert)
             && query.order == query.stored_order
+            && !query.order.is_stored_anyhow()
             && tiles.any(|tile| tile.lower == CellBound::LOWEST)
     }
 
@@ -200,12 +201,15 @@ impl SparsePlan {
             let loaded = load(&query.fetcher, &requests, Vec::new()).await?;
             for (tile, columns) in group.iter_mut().zip(loaded.chunks(dims)) {
                 let views: Vec<FieldView<'_>> = columns.iter().map(Tile::view).collect();
-                let bound = |cell: u32| {
+                let position = |cell: u32| {
                     let cells = views.iter().map(|view| view.cell(cell as usize));
-                    query.order.cell_bound(&cells.collect::<Vec<_>>())
+                    let bound = query.order.cell_bound(&cells.collect::<Vec<_>>());
+                    bound.parts().next()
                 };
-                tile.lower = bound(0);
-                tile.upper = bound(tile.cell_num.saturating_sub(1));
+                // Cells of one position may be in any order.
+                let last = position(tile.cell_num.saturating_sub(1));
+                tile.lower = position(0).into_iter().collect();
+                tile.upper = last.into_iter().chain([BoundPart::Infinity]).collect();
             }
             rest = others;
         }
@@ -322,7 +326,7 @@ fn follow_one_another(query: &SparseQuery, tree: &RTree, tiles: &[PlannedTile]) 
         let mut ranges = texts.iter().map(|d| tree.tile_range(tile.tile, *d));
         ranges.all(|range| range.is_some_and(|r| r.start.is_ascii() && r.end.is_ascii()))
     };
-    let but_for_text = query.order == query.stored_order && !query.order.has_infinite_tiles();
+    let but_for_text = query.order == query.stored_order && !query.order.is_stored_anyhow();
     query.as_stored || but_for_text && tiles.iter().all(is_ascii)
 }
 

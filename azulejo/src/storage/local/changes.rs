@@ -126,9 +126,21 @@ impl Changes {
         Ok(file)
     }
 
-    /// A file without bytes.
+    /// A file without bytes, also in the place of another one; never through a link, which may
+    /// lead anywhere.
     pub fn create_empty(&self, path: &Path) -> io::Result<()> {
-        File::create(path)?;
+        match File::create_new(path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                if !fs::symlink_metadata(path)?.is_file() {
+                    return Err(io::Error::new(
+                        ErrorKind::PermissionDenied,
+                        "what lies there is no regular file",
+                    ));
+                }
+                File::options().write(true).truncate(true).open(path)?;
+            }
+            created => _ = created?,
+        }
         self.log(|| FileChange::Create(path.to_owned()));
         Ok(())
     }
@@ -175,6 +187,14 @@ impl Changes {
             .folders
             .retain(|folder, _| !folder.starts_with(path));
         removed
+    }
+
+    /// Removes a folder that holds nothing.
+    pub fn remove_empty_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)?;
+        self.log(|| FileChange::RemoveFolder(path.to_owned()));
+        self.unsynced().folders.remove(path);
+        Ok(())
     }
 
     /// Makes the names in a folder last. One that is not there any more has none.

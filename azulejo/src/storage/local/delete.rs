@@ -41,6 +41,20 @@ pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
     })
 }
 
+/// Removes a folder if it is empty, by the word of the file system.
+pub(super) fn delete_empty(path: &StorePath, changes: &Changes) -> Result<()> {
+    let failed = |source| storage_error("delete", path, source);
+    match changes.remove_empty_folder(path.as_native()) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty || is_missing(&e) => return Ok(()),
+        Err(e) => return Err(failed(e)),
+    }
+    match path.parent() {
+        Some(parent) => changes.sync_folder(parent.as_native()).map_err(failed),
+        None => Ok(()),
+    }
+}
+
 /// Whether a path names a file system's root.
 fn is_root(path: &Path) -> bool {
     let depth = path.components().fold(0u32, |depth, part| match part {

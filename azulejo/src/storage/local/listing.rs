@@ -4,6 +4,7 @@ use super::error::{is_missing, storage_error};
 use crate::error::Result;
 use crate::storage::{Entry, StorePath, path_in};
 use std::fs;
+use std::path::Path;
 
 /// What a folder holds, sorted by name, each with whether it is a link.
 pub(super) fn children(dir: &StorePath) -> Result<Vec<(Entry, bool)>> {
@@ -39,6 +40,31 @@ pub(super) fn children(dir: &StorePath) -> Result<Vec<(Entry, bool)>> {
     // No two have the same name.
     entries.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     Ok(entries)
+}
+
+/// What of a folder [`children`] passes over, if there is any: names that are not UTF-8, and links
+/// that lead nowhere. A folder that is such a link itself is one.
+pub(super) fn unlisted(dir: &StorePath) -> Result<Option<String>> {
+    let failed = |source| storage_error("list", dir, source);
+    let leads_nowhere = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+            && fs::metadata(path).is_err()
+    };
+    let native = dir.as_native();
+    let children = match fs::read_dir(native) {
+        Ok(children) => children,
+        Err(_) if leads_nowhere(native) => return Ok(Some(dir.to_string())),
+        Err(e) if is_missing(&e) => return Ok(None),
+        Err(e) => return Err(failed(e)),
+    };
+    for child in children {
+        let child = child.map_err(failed)?;
+        let is_link = child.file_type().map_err(failed)?.is_symlink();
+        if child.file_name().to_str().is_none() || is_link && leads_nowhere(&child.path()) {
+            return Ok(Some(child.path().display().to_string()));
+        }
+    }
+    Ok(None)
 }
 
 /// A folder and all folders below it; see [`Storage::list_tree`](crate::storage::Storage::list_tree).

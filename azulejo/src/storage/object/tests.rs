@@ -91,6 +91,25 @@ fn a_tree_is_one_listing_and_marks_of_folders_are_no_files() {
 }
 
 #[test]
+fn a_copy_inside_a_bucket_does_not_come_here() {
+    let storage = ObjectStorage::in_memory();
+    let (x, y) = (path("s3://bucket/x"), path("s3://bucket/y"));
+    storage.put(&x, Bytes::from_static(b"1")).unwrap();
+    storage.put(&y, Bytes::from_static(b"other")).unwrap();
+    let before = storage.io_stats();
+    assert!(storage.copy_here(&x, &y).unwrap());
+    assert_eq!(storage.io_stats().since(&before).requests(IoOp::Get), 0);
+    assert_eq!(storage.size(&y).unwrap(), 1);
+    let elsewhere = path("s3://other/y");
+    assert!(!storage.copy_here(&x, &elsewhere).unwrap());
+    let missing = storage.copy_here(&path("s3://bucket/z"), &y);
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
+}
+
+#[test]
 fn near_ranges_are_one_request_and_long_ones_several() {
     let storage = ObjectStorage::in_memory();
     let x = path("s3://bucket/x");

@@ -245,3 +245,35 @@ fn what_does_not_fit_is_refused() {
     );
     assert!(import(kind.with_nulls(), arrow_array::NullArray::new(2)).is_ok());
 }
+
+#[test]
+fn what_is_no_time_needs_no_nulls() {
+    let array = TimestampMillisecondArray::from(vec![Some(86_400_000), None, Some(i64::MIN)]);
+    for (datatype, tick) in [
+        (Datatype::DateTimeDay, 1),
+        (Datatype::DateTimeMilli, 86_400_000),
+        (Datatype::DateTimeNano, 86_400_000_000_000),
+    ] {
+        let column = import(ColumnType::new("a", datatype), array.clone()).unwrap();
+        let ticks = [tick, i64::MIN, i64::MIN].map(i64::to_le_bytes);
+        assert_eq!(column.data.as_slice(), ticks.as_flattened());
+        assert!(column.validity.is_none());
+        let nullable = import(ColumnType::new("a", datatype).with_nulls(), array.clone()).unwrap();
+        assert_eq!(nullable.validity.unwrap().as_slice(), [1, 0, 1]);
+    }
+    // What is exported comes back.
+    let day = ColumnBuffers {
+        column_type: ColumnType::new("a", Datatype::DateTimeDay),
+        ..ColumnBuffers::of_values("a", vec![3i64, i64::MIN])
+    };
+    let set = ColumnSet::of([day]).unwrap();
+    let exported = set.to_record_batch(ArrowOptions::default()).unwrap();
+    let importer = ArrowImporter::new([set.columns[0].column_type.clone()]);
+    assert_eq!(importer.convert(&exported).unwrap(), set);
+    // Of numbers there is no such value.
+    let numbers = import(
+        ColumnType::new("a", Datatype::DateTimeDay),
+        Int64Array::from(vec![None]),
+    );
+    assert!(numbers.unwrap_err().to_string().contains("cell 0 is null"));
+}

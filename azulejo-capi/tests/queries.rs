@@ -1,0 +1,637 @@
+//! What queries do at their second submission, after a refused one, and with arrays of old
+//! versions.
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
+
+mod capi;
+
+use azulejo::format::{ArraySchema, Datatype, FormatVersion};
+use capi::{
+    ASCII, Attr, COMPLETED, Ctx, DELETE, FLOAT64, GLOBAL, Handle, INCOMPLETE, INT64, READ, ROW,
+    UNORDERED, WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, status,
+};
+use std::ffi::{CStr, CString, c_char};
+
+const A: &[Attr] = &[Attr::fixed(c"a", INT64)];
+
+fn uri(folder: &tempfile::TempDir, name: &str) -> CString {
+    CString::new(folder.path().join(name).to_str().unwrap()).unwrap()
+}
+
+/// Sets the buffer of a field's values.
+fn set<T>(ctx: Handle, q: Handle, name: &CStr, values: &mut [T], size: &mut u64) {
+    ok!(tiledb_query_set_data_buffer, ctx, q, name, values, size);
+}
+
+/// Submits cells of a sparse array whose `a` is their `d`.
+fn submit_cells(ctx: Handle, q: Handle, cells: &[i64]) -> i32 {
+    let (mut d, mut a) = (cells.to_vec(), cells.to_vec());
+    let (mut d_size, mut a_size) = (bytes(&d), bytes(&a));
+    set(ctx, q, c"d", &mut d, &mut d_size);
+    set(ctx, q, c"a", &mut a, &mut a_size);
+    raw!(tiledb_query_submit, ctx, q)
+}
+
+fn write(ctx: Handle, uri: &CStr, cells: &[i64]) {
+    let array = open(ctx, uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    assert_eq!(submit_cells(ctx, q, cells), 0);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+/// The cells of `a`.
+fn read(ctx: Handle, uri: &CStr) -> Vec<i64> {
+    let array = open(ctx, uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let mut a = vec![0i64; 1000];
+    let mut size = bytes(&a);
+    set(ctx, q, c"a", &mut a, &mut size);
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!(status(ctx, q), COMPLETED);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    a.truncate(size as usize / 8);
+    a
+}
+
+fn range(ctx: Handle, array: Handle, q: Handle, from: i64, to: i64) {
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[from],
+        &[to],
+        null()
+    );
+    ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+    free!(tiledb_subarray_free, sub);
+}
+
+#[test]
+fn a_completed_read_stays_as_it_is() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[1, 2, 3]);
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let (mut a, mut size) = ([0i64; 10], 80u64);
+    let place: *mut u64 = &mut size;
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        place
+    );
+    // SAFETY: the size outlives the query.
+    let now = || unsafe { place.read() };
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!(
+        (status(ctx, q), now(), &a[..3]),
+        (COMPLETED, 24, &[1, 2, 3][..])
+    );
+    a.fill(7);
+    // SAFETY: as above.
+    unsafe { place.write(80) };
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((status(ctx, q), now(), a), (COMPLETED, 80, [7; 10]));
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn aggregates_come_with_the_last_cells_and_are_kept_for_larger_buffers() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(
+        ctx,
+        &uri,
+        true,
+        100,
+        10,
+        &[Attr::fixed(c"a", INT64), Attr::var(c"s", ASCII)],
+    );
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    let (mut s, mut starts) = (*b"longestmiddleshort", [0u64, 7, 13]);
+    let (mut s_size, mut starts_size) = (18, 24);
+    set(ctx, q, c"s", &mut s, &mut s_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"s",
+        &mut starts[..],
+        &mut starts_size
+    );
+    assert_eq!(submit_cells(ctx, q, &[1, 2, 3]), 0);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+
+    let array = open(ctx, &uri, READ);
+    let with_aggregates = || {
+        let q = query(ctx, array, READ, ROW);
+        let (mut channel, mut count, mut operator, mut min) = (null(), null(), null(), null());
+        ok!(tiledb_query_get_default_channel, ctx, q, &mut channel);
+        ok!(tiledb_aggregate_count_get, ctx, &mut count);
+        ok!(
+            tiledb_channel_apply_aggregate,
+            ctx,
+            channel,
+            c"Count",
+            count
+        );
+        ok!(tiledb_channel_operator_min_get, ctx, &mut operator);
+        ok!(
+            tiledb_create_unary_aggregate,
+            ctx,
+            q,
+            operator,
+            c"s",
+            &mut min
+        );
+        ok!(tiledb_channel_apply_aggregate, ctx, channel, c"Min", min);
+        raw!(tiledb_aggregate_free, ctx, &mut min);
+        raw!(tiledb_query_channel_free, ctx, &mut channel);
+        q
+    };
+    let has_results = |q: Handle| {
+        let mut has = 9i32;
+        ok!(tiledb_query_has_results, ctx, q, &mut has);
+        has
+    };
+    let mut q = with_aggregates();
+    let (mut a, mut count, mut min, mut min_start) = ([0i64; 2], [77u64], [0u8; 9], [0u64]);
+    let mut sizes = [bytes(&a), 8, 3, 8];
+    let at = sizes.as_mut_ptr();
+    let place = |i: usize| at.wrapping_add(i);
+    // SAFETY: the sizes outlive the query.
+    let now = |i: usize| unsafe { place(i).read() };
+    for (name, buffer, i) in [
+        (c"a", a.as_mut_ptr().cast::<u8>(), 0),
+        (c"Count", count.as_mut_ptr().cast(), 1),
+        (c"Min", min.as_mut_ptr(), 2),
+    ] {
+        ok!(tiledb_query_set_data_buffer, ctx, q, name, buffer, place(i));
+    }
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"Min",
+        &mut min_start[..],
+        place(3)
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!(
+        (status(ctx, q), now(0), now(1), now(2)),
+        (INCOMPLETE, 16, 8, 3)
+    );
+    assert_eq!(
+        (a, count[0]),
+        ([1, 2], 77),
+        "the aggregates are not asked for yet"
+    );
+    // The last cell, and no room for the text.
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!(
+        (status(ctx, q), now(0), now(1), now(2)),
+        (INCOMPLETE, 8, 8, 0)
+    );
+    assert_eq!((a[0], count[0]), (3, 3));
+    // SAFETY: as above.
+    unsafe { place(2).write(9) };
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"Min",
+        min.as_mut_ptr(),
+        place(2)
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((status(ctx, q), now(0), now(2)), (COMPLETED, 0, 7));
+    assert_eq!((&min[..7], count[0]), (&b"longest"[..], 3));
+    // Results are fields' cells.
+    assert_eq!(has_results(q), 0);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn a_refused_part_of_a_write_in_global_order_is_its_end() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    for (name, refused) in [("order", [9i64, 8]), ("domain", [50, 101])] {
+        let uri = uri(&folder, name);
+        create(ctx, &uri, true, 100, 10, A);
+        let array = open(ctx, &uri, WRITE);
+        let mut q = query(ctx, array, WRITE, GLOBAL);
+        assert_eq!(submit_cells(ctx, q, &[1, 2, 3]), 0);
+        assert_eq!(submit_cells(ctx, q, &refused), -1);
+        ok!(tiledb_query_finalize, ctx, q);
+        let mut fragments = 9u32;
+        ok!(tiledb_query_get_fragment_num, ctx, q, &mut fragments);
+        assert_eq!(fragments, 0, "{name}");
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+        assert!(read(ctx, &uri).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn fragments_of_old_arrays_lie_where_their_uris_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = azulejo::Context::new(azulejo::Config::new(), None).unwrap();
+    for (version, flat) in [(7, true), (11, true), (12, false), (16, false)] {
+        let schema = ArraySchema::sparse()
+            .dimension("d", 1i64..=100, 10)
+            .attribute("a", Datatype::Int64)
+            .version(FormatVersion::new(version, "test").unwrap());
+        let uri = uri(&folder, &version.to_string());
+        let array = context.array(uri.to_str().unwrap());
+        array.create(schema.build().unwrap()).unwrap();
+        let ctx = Ctx::new();
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = query(ctx.0, array, WRITE, UNORDERED);
+        assert_eq!(submit_cells(ctx.0, q, &[1, 2, 3]), 0);
+        let mut fragment: *const c_char = std::ptr::null();
+        ok!(tiledb_query_get_fragment_uri, ctx.0, q, 0u64, &mut fragment);
+        let fragment = capi::text(fragment);
+        let path = fragment.strip_prefix("file://").unwrap();
+        assert!(std::path::Path::new(path).is_dir(), "{fragment}");
+        assert_eq!(fragment.contains("__fragments"), !flat, "{fragment}");
+        let (mut start, mut end) = (0u64, 0u64);
+        ok!(
+            tiledb_query_get_fragment_timestamp_range,
+            ctx.0,
+            q,
+            0u64,
+            &mut start,
+            &mut end
+        );
+        assert!(start > 0 && start == end && path.contains(&start.to_string()));
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+        // So does a message about them, also of an array that was upgraded since. Schemas of before
+        // version 10 have no names, which messages ask for.
+        if version < 10 {
+            continue;
+        }
+        context.array(uri.to_str().unwrap()).upgrade(None).unwrap();
+        let (mut info, mut sent, mut told) = (null(), null(), null());
+        for each in [&mut info, &mut told] {
+            ok!(tiledb_fragment_info_alloc, ctx.0, &uri, each);
+        }
+        ok!(tiledb_fragment_info_load, ctx.0, info);
+        ok!(
+            tiledb_serialize_fragment_info,
+            ctx.0,
+            info,
+            1i32,
+            0i32,
+            &mut sent
+        );
+        ok!(
+            tiledb_deserialize_fragment_info,
+            ctx.0,
+            sent,
+            1i32,
+            &uri,
+            1i32,
+            told
+        );
+        for info in [info, told] {
+            let mut named: *const c_char = std::ptr::null();
+            ok!(
+                tiledb_fragment_info_get_fragment_uri,
+                ctx.0,
+                info,
+                0u32,
+                &mut named
+            );
+            assert_eq!(capi::text(named), fragment, "{version}");
+        }
+        free!(tiledb_fragment_info_free, info; tiledb_fragment_info_free, told; tiledb_buffer_free, sent);
+    }
+}
+
+#[test]
+fn deletes_that_nobody_could_read_again_are_refused() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[1, 2, 3]);
+    for (depth, stored) in [(256, true), (257, false)] {
+        let array = open(ctx, &uri, DELETE);
+        let mut q = null();
+        ok!(tiledb_query_alloc, ctx, array, DELETE, &mut q);
+        let leaf = |value: i64, op: i32| {
+            let mut leaf = null();
+            ok!(tiledb_query_condition_alloc, ctx, &mut leaf);
+            ok!(
+                tiledb_query_condition_init,
+                ctx,
+                leaf,
+                c"a",
+                &[value],
+                8u64,
+                op
+            );
+            leaf
+        };
+        // Cells that are 2, by turns and what is always so, or what never is.
+        let mut condition = leaf(2, 4);
+        for level in 0..depth {
+            let (mut other, mut both) = (leaf(1000, if level % 2 == 0 { 0 } else { 4 }), null());
+            ok!(
+                tiledb_query_condition_combine,
+                ctx,
+                condition,
+                other,
+                level % 2,
+                &mut both
+            );
+            free!(tiledb_query_condition_free, condition; tiledb_query_condition_free, other);
+            condition = both;
+        }
+        ok!(tiledb_query_set_condition, ctx, q, condition);
+        if stored {
+            ok!(tiledb_query_submit, ctx, q);
+        } else {
+            let message = fails!(tiledb_query_submit, ctx, q);
+            assert!(message.contains("nested deeper"), "{message}");
+        }
+        free!(tiledb_query_condition_free, condition; tiledb_query_free, q);
+        close(ctx, array);
+        assert_eq!(read(ctx, &uri), [1, 3]);
+    }
+}
+
+#[test]
+fn relevant_fragments_are_those_that_the_selection_meets() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, true, 100, 10, A);
+    for cells in [[1, 10], [41, 50], [45, 60]] {
+        write(ctx, &uri, &cells);
+    }
+    let array = open(ctx, &uri, READ);
+    for (from, to, expected) in [
+        (1, 100, 3),
+        (1, 5, 1),
+        (41, 44, 1),
+        (46, 47, 2),
+        (70, 80, 0),
+    ] {
+        let mut q = query(ctx, array, READ, ROW);
+        range(ctx, array, q, from, to);
+        let mut count = 9u64;
+        ok!(tiledb_query_get_relevant_fragment_num, ctx, q, &mut count);
+        assert_eq!(count, expected, "{from}..={to}");
+        free!(tiledb_query_free, q);
+    }
+    let mut q = query(ctx, array, READ, ROW);
+    let mut count = 9u64;
+    ok!(tiledb_query_get_relevant_fragment_num, ctx, q, &mut count);
+    assert_eq!(count, 3);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn labels_come_in_parts_where_buffers_are_small() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 6, 2, &[Attr::fixed(c"a", INT64)]);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0,
+        c"x",
+        1,
+        INT64
+    );
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, ROW);
+    let (mut a, mut x) = ([1i64, 2, 3, 4, 5, 6], [10i64, 20, 30, 40, 50, 60]);
+    let (mut a_size, mut x_size) = (48, 48);
+    set(ctx, q, c"a", &mut a, &mut a_size);
+    set(ctx, q, c"x", &mut x, &mut x_size);
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    range(ctx, array, q, 1, 6);
+    let (mut a, mut x, mut sizes) = ([0i64; 2], [0i64; 6], [16u64, 40]);
+    let at = sizes.as_mut_ptr();
+    let (a_place, x_place) = (at, at.wrapping_add(1));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        a_place
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"x",
+        &mut x[..],
+        x_place
+    );
+    // SAFETY: the sizes outlive the query.
+    let now = |place: *mut u64| unsafe { place.read() };
+    let mut seen = Vec::new();
+    let mut submit = |a: &[i64; 2]| {
+        ok!(tiledb_query_submit, ctx, q);
+        seen.extend_from_slice(&a[..now(a_place) as usize / 8]);
+        status(ctx, q)
+    };
+    // There is no room for six labels.
+    assert_eq!((submit(&a), now(x_place)), (INCOMPLETE, 40));
+    assert_eq!(x, [10, 20, 30, 40, 50, 0]);
+    submit(&a);
+    assert_eq!((now(x_place), x), (8, [60, 20, 30, 40, 50, 0]));
+    x.fill(7);
+    for _ in 0..6 {
+        if submit(&a) == COMPLETED {
+            break;
+        }
+    }
+    assert_eq!((status(ctx, q), now(x_place), x), (COMPLETED, 8, [7; 6]));
+    assert_eq!(seen, [1, 2, 3, 4, 5, 6]);
+    free!(tiledb_query_free, q);
+
+    // Labels alone, and none fits at first.
+    let mut q = query(ctx, array, READ, ROW);
+    range(ctx, array, q, 2, 6);
+    let (mut x, mut size, mut all) = ([0i64; 2], 7u64, Vec::new());
+    set(ctx, q, c"x", &mut x, &mut size);
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((status(ctx, q), size), (INCOMPLETE, 0));
+    while status(ctx, q) == INCOMPLETE {
+        size = 16;
+        set(ctx, q, c"x", &mut x, &mut size);
+        ok!(tiledb_query_submit, ctx, q);
+        assert!(size > 0);
+        all.extend_from_slice(&x[..size as usize / 8]);
+    }
+    assert_eq!(
+        (status(ctx, q), &all[..]),
+        (COMPLETED, &[20, 30, 40, 50, 60][..])
+    );
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn labels_of_text_come_in_parts_too() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 4, 2, A);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0,
+        c"x",
+        1,
+        ASCII
+    );
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, ROW);
+    let (mut a, mut x, mut starts) = ([1i64, 2, 3, 4], *b"abbbccdddd", [0u64, 1, 4, 6]);
+    let mut sizes = [bytes(&a), bytes(&x), bytes(&starts)];
+    let [a_size, x_size, starts_size] = &mut sizes;
+    set(ctx, q, c"a", &mut a, a_size);
+    set(ctx, q, c"x", &mut x, x_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"x",
+        &mut starts[..],
+        starts_size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    range(ctx, array, q, 1, 4);
+    let (mut parts, mut left) = (Vec::new(), 9);
+    while left > 0 && status(ctx, q) != COMPLETED {
+        let (mut x, mut starts, mut sizes) = ([0u8; 5], [0u64; 3], [5u64, 24]);
+        let [x_size, starts_size] = &mut sizes;
+        set(ctx, q, c"x", &mut x, x_size);
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx,
+            q,
+            c"x",
+            &mut starts[..],
+            starts_size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        let text = String::from_utf8_lossy(&x[..sizes[0] as usize]).into_owned();
+        parts.push((text, starts[..sizes[1] as usize / 8].to_vec()));
+        left -= 1;
+    }
+    let expected = [("abbb", vec![0, 1]), ("cc", vec![0]), ("dddd", vec![0])];
+    assert_eq!(
+        parts,
+        expected.map(|(text, starts)| (text.to_owned(), starts))
+    );
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn ranges_of_labels_that_end_before_they_start_are_refused() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 4, 2, A);
+    for (name, datatype) in [(c"x", FLOAT64), (c"text", ASCII)] {
+        ok!(
+            tiledb_array_schema_add_dimension_label,
+            ctx,
+            schema,
+            0,
+            name,
+            1,
+            datatype
+        );
+    }
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    for (from, to) in [(2.0f64, 1.0), (f64::NAN, 1.0)] {
+        fails!(
+            tiledb_subarray_add_label_range,
+            ctx,
+            sub,
+            c"x",
+            &[from],
+            &[to],
+            null()
+        );
+    }
+    // Nothing of it stays.
+    ok!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[1i64],
+        &[2i64],
+        null()
+    );
+    free!(tiledb_subarray_free, sub);
+    // Bounds of text are not compared.
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(
+        tiledb_subarray_add_label_range_var,
+        ctx,
+        sub,
+        c"text",
+        b"b",
+        1u64,
+        b"a",
+        1u64
+    );
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
+}
