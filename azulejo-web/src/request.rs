@@ -332,12 +332,13 @@ mod tests {
     fn a_dense_selection_has_a_shape() {
         let context = Context::new(Config::default(), None).unwrap();
         let place = context.array("mem://d");
+        let days = |name, domain| Dimension {
+            datatype: Datatype::DateTimeDay,
+            ..Dimension::new(name, domain).tile_extent(5i64)
+        };
         let schema = ArraySchema::dense()
-            .dimension("x", -10i64..=10, 5)
-            .dimension_with(Dimension {
-                datatype: Datatype::DateTimeDay,
-                ..Dimension::new("t", 0i64..=9).tile_extent(5i64)
-            })
+            .dimension_with(days("x", -10i64..=10))
+            .dimension_with(days("t", 0i64..=9))
             .attribute("a", Datatype::Int32);
         place.create(schema.build().unwrap()).unwrap();
         let array = place.open().unwrap();
