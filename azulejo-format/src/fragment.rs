@@ -31,7 +31,7 @@ pub use consolidated::{ConsolidatedFooter, ConsolidatedFragmentMetadata};
 pub use footer::{Footer, LocatedFooter};
 pub use legacy::LegacyMetadata;
 pub use metadata_file::{FieldMetadata, FragmentMetadata};
-pub use name::{FileNaming, FilePart, data_file_name};
+pub use name::{FileNaming, FilePart, data_file_name, shared_file_name};
 pub use numbers::Numbers;
 pub use processed_conditions::ProcessedConditions;
 pub use rtree::{DimensionRanges, RTree, RTreeBuilder, TileOverlap};

@@ -7,14 +7,17 @@ mod support;
 use azulejo::check::CheckOptions;
 use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::condition::{Comparison, Condition};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{Attribute, Dimension};
+use azulejo::format::tile::GenericTile;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::Layout;
+use azulejo::storage::Uri;
 use azulejo::write::WriteOptions;
-use azulejo::{Config, Context};
+use azulejo::{Config, Context, Error, TimeRange};
 use support::layouts::LAYOUTS;
 use support::model::Random;
 
@@ -351,4 +354,110 @@ fn coordinates_are_what_they_read_as() {
         bytes: f64::from(x).to_le_bytes().to_vec(),
     };
     assert_eq!(found, [value(0), value(2 * cells + 3)]);
+}
+
+fn scale() -> Filter {
+    Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 8,
+    }
+}
+
+fn only(filter: Filter) -> Pipeline {
+    Pipeline {
+        filters: vec![filter],
+        ..Pipeline::default()
+    }
+}
+
+fn write_at(context: &Context, time: u64, cells: &[(f64, i32)]) {
+    let columns = [
+        ColumnBuffers::of_values("x", cells.iter().map(|cell| cell.0).collect::<Vec<_>>()),
+        ColumnBuffers::of_values("a", cells.iter().map(|cell| cell.1).collect::<Vec<_>>()),
+    ];
+    let options = WriteOptions::new().timestamp(time);
+    let mut writer = context.array(URI).writer(options).unwrap();
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+fn values_at(context: &Context, time: u64) -> Vec<i32> {
+    let array = (context.array(URI))
+        .open_at(TimeRange::until(time))
+        .unwrap();
+    let set = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+    let mut values = set.columns[1].values::<i32>().unwrap().to_vec();
+    values.sort_unstable();
+    values
+}
+
+/// The filters of coordinates are those of the times of merged cells too.
+#[test]
+fn times_of_cells_survive_filters_of_coordinates() {
+    for filter in [scale(), Filter::PositiveDelta { max_window: 1024 }] {
+        let is_scale = filter == scale();
+        let context = context();
+        let builder = ArraySchema::sparse().attribute("a", Datatype::Int32);
+        let builder = match is_scale {
+            true => builder.dimension_with(Dimension::new("x", 0.0..=1e6).tile_extent(1000.0)),
+            // No filter of reals.
+            false => builder.dimension_with(
+                Dimension::new("x", 0.0..=1e6)
+                    .tile_extent(1000.0)
+                    .filters(only(Filter::Zstd { level: 1 })),
+            ),
+        };
+        let new = builder.coords_filters(only(filter)).build().unwrap();
+        context.array(URI).create(new).unwrap();
+        write_at(&context, 10, &[(1.0, 1), (2.0, 2), (500.0, 3)]);
+        write_at(&context, 20, &[(1.0, 11), (7.0, 12)]);
+        write_at(&context, 30, &[(2.0, 21), (900.0, 22)]);
+        let before: Vec<Vec<i32>> = [5, 10, 25, 30].map(|at| values_at(&context, at)).into();
+        let array = context.array(URI);
+        array.consolidate(&FragmentOptions::new()).unwrap();
+        array
+            .vacuum(Mode::Fragments, VacuumOptions::default())
+            .unwrap();
+        assert_eq!(array.open().unwrap().fragments().len(), 1);
+        let after: Vec<Vec<i32>> = [5, 10, 25, 30].map(|at| values_at(&context, at)).into();
+        assert_eq!(after, before, "{is_scale}");
+    }
+}
+
+/// The reference takes any filters. Such an array is read, and its times are not written away; an
+/// upgrade mends it.
+#[test]
+fn times_are_not_lost_in_arrays_of_others() {
+    let context = context();
+    let new = ArraySchema::sparse()
+        .dimension_with(Dimension::new("x", 0.0..=1e6).tile_extent(1000.0))
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let mut schema = new.schema;
+    schema.coords_filters = only(scale());
+    let location = context.locate(&Uri::parse(URI).unwrap()).unwrap();
+    let path = (location.path).join("__schema/__1_1_0123456789abcdef0123456789abcdef");
+    let tile = GenericTile::encode(&schema.encode(), schema.version, None).unwrap();
+    location.storage.put(&path, tile.into()).unwrap();
+    write_at(&context, 10, &[(1.0, 1), (2.0, 2)]);
+    write_at(&context, 20, &[(1.0, 11), (3.0, 13)]);
+    let before = [values_at(&context, 10), values_at(&context, 20)];
+    let array = context.array(URI);
+    let refused = array.consolidate(&FragmentOptions::new()).unwrap_err();
+    assert!(matches!(refused, Error::Unsupported(_)), "{refused}");
+    assert!(refused.to_string().contains("SCALE_FLOAT"), "{refused}");
+    assert_eq!(array.open().unwrap().fragments().len(), 2);
+    assert!(array.upgrade(None).unwrap());
+    assert!(!array.upgrade(None).unwrap());
+    array.consolidate(&FragmentOptions::new()).unwrap();
+    array
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
+    assert_eq!(array.open().unwrap().fragments().len(), 1);
+    assert_eq!(
+        [values_at(&context, 10), values_at(&context, 20)],
+        before
+    );
 }

@@ -47,7 +47,7 @@ impl Pipeline {
         scratch: &'a mut Scratch,
     ) -> Result<OpenChunk<'a>> {
         let len = chunk.original_len as usize;
-        let mut steps = (0..self.step_count(ctx)).map(|i| (i, self.step(ctx, i)));
+        let mut steps = self.steps(ctx).enumerate();
         let first = steps.find(|(_, step)| *step != FilterStep::Skip);
 
         // 1. All filters but byteshuffle, where that is the first: its planes go to their places
@@ -194,11 +194,34 @@ impl Pipeline {
         len: u64,
         scratch: &mut Scratch,
     ) -> Result<(DataAt, MetadataAt)> {
-        let places = first..self.step_count(ctx);
-        let last_to_change = places
-            .clone()
-            .find(|i| self.step(ctx, *i).changes_data())
-            .unwrap_or(usize::MAX);
+        // Each filter is looked at once: there may be many, and a tile has many chunks.
+        let mut steps = std::mem::take(&mut scratch.steps);
+        steps.clear();
+        let mut growth = Growth::of(len);
+        steps.extend(self.steps(ctx).map(|step| {
+            let before = growth;
+            growth = growth.behind(step);
+            (step, before.most(len))
+        }));
+        let undone = self.undo_steps(ctx, chunk, first, goal, &steps, scratch);
+        scratch.steps = steps;
+        undone
+    }
+
+    /// As [`Self::undo`]; `steps` are all filters, each with the most that there was before it.
+    fn undo_steps(
+        &self,
+        ctx: &FilterContext<'_>,
+        chunk: &Chunk<'_>,
+        first: usize,
+        goal: Goal<'_>,
+        steps: &[(FilterStep, Growth)],
+        scratch: &mut Scratch,
+    ) -> Result<(DataAt, MetadataAt)> {
+        let places = || steps.iter().enumerate().skip(first);
+        let last_to_change = places()
+            .find(|(_, (step, _))| step.changes_data())
+            .map_or(usize::MAX, |(i, _)| i);
         let mut undoing = Undoing {
             chunk,
             goal,
@@ -208,11 +231,11 @@ impl Pipeline {
             metadata: MetadataAt::Stored(0),
             is_last: false,
         };
-        for i in places.rev() {
+        for (i, (step, limit)) in places().rev() {
             let name = self.filters.get(i).map_or(aes_gcm::NAME, Filter::name);
             undoing.is_last = i == last_to_change;
-            undoing.limit = self.growth(ctx, len, i);
-            match self.step(ctx, i) {
+            undoing.limit = *limit;
+            match *step {
                 FilterStep::Skip => {}
                 FilterStep::Check(checksum) => undoing.check(checksum)?,
                 FilterStep::Transform(Transform::Webp(_)) if i > 0 => {

@@ -64,10 +64,11 @@ impl Pipeline {
         let len = chunk.len() as u64 + offsets_len;
         let mut filtering = Filtering::new(chunk, scratch);
 
-        for i in 0..self.step_count(ctx) {
+        let mut growth = Growth::of(len);
+        for (i, step) in self.steps(ctx).enumerate() {
             let filter = self.filters.get(i);
             let name = filter.map_or(aes_gcm::NAME, Filter::name);
-            let step = self.step(ctx, i);
+            growth = growth.behind(step);
             let encoding = filter.and_then(StringEncoding::of);
             match (step, offsets) {
                 (FilterStep::Skip, _) => {
@@ -98,7 +99,7 @@ impl Pipeline {
                     })?;
                 }
             }
-            filtering.filtered(self.growth(ctx, len, i + 1))?;
+            filtering.filtered(growth.most(len))?;
         }
 
         let (metadata, filtered) = filtering.finish();
@@ -137,6 +138,7 @@ impl<'f> Filtering<'f> {
             data,
             metadata,
             part_lens,
+            steps: _,
         } = scratch;
         metadata.iter_mut().for_each(Vec::clear);
         part_lens.iter_mut().for_each(Vec::clear);

@@ -3,7 +3,6 @@
 
 use super::compression::Compressor;
 use super::step::{FilterStep, Transform};
-use super::{FilterContext, Pipeline};
 
 /// How many times as long as its chunk the data between two filters may be, or their metadata,
 /// whatever the filters could make of it. No sensible pipeline comes near.
@@ -25,8 +24,28 @@ impl Growth {
         metadata: 0,
     };
 
+    /// A chunk of `len` bytes, offsets of strings included, before its first filter.
+    pub(super) const fn of(len: u64) -> Self {
+        Self {
+            data: len,
+            metadata: 0,
+        }
+    }
+
+    /// The most that what this is can be, where the chunk had `len` bytes.
+    pub(super) fn most(self, len: u64) -> Self {
+        let cut = |bytes: u64| {
+            let bytes = bytes.min(len.saturating_mul(MOST_TIMES));
+            bytes.saturating_add(MOST_BYTES)
+        };
+        Self {
+            data: cut(self.data),
+            metadata: cut(self.metadata),
+        }
+    }
+
     /// What a filter can make of it, but for what has the same length in chunks of any length.
-    fn behind(self, step: FilterStep) -> Self {
+    pub(super) fn behind(self, step: FilterStep) -> Self {
         let Self { data, metadata } = self;
         match step {
             FilterStep::Skip | FilterStep::Check(_) => self,
@@ -81,25 +100,5 @@ fn compressed(compressor: Compressor, len: u64) -> u64 {
         | Compressor::DoubleDelta(_)
         | Compressor::Delta(_)
         | Compressor::Dictionary => len.saturating_mul(2),
-    }
-}
-
-impl Pipeline {
-    /// The most that a chunk of `len` bytes, offsets of strings included, can be behind the first
-    /// `filters` filters.
-    pub(super) fn growth(&self, ctx: &FilterContext<'_>, len: u64, filters: usize) -> Growth {
-        let chunk = Growth {
-            data: len,
-            metadata: 0,
-        };
-        let most = (0..filters).fold(chunk, |most, i| most.behind(self.step(ctx, i)));
-        let cut = |bytes: u64| {
-            let bytes = bytes.min(len.saturating_mul(MOST_TIMES));
-            bytes.saturating_add(MOST_BYTES)
-        };
-        Growth {
-            data: cut(most.data),
-            metadata: cut(most.metadata),
-        }
     }
 }

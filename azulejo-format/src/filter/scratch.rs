@@ -1,5 +1,7 @@
 //! Buffers and codec state that a thread keeps from chunk to chunk.
 
+use super::growth::Growth;
+use super::step::FilterStep;
 use super::{gzip, zstd};
 
 /// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation
@@ -13,6 +15,8 @@ pub struct Scratch {
     pub(super) metadata: [Vec<u8>; 2],
     /// Lengths of the parts in `metadata` while encoding, the newest filter's first.
     pub(super) part_lens: [Vec<usize>; 2],
+    /// The filters that are undone, each with the most that there was before it.
+    pub(super) steps: Vec<(FilterStep, Growth)>,
 }
 
 /// Codec contexts: costly to make, so they are reused.

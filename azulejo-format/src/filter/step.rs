@@ -218,28 +218,18 @@ impl Transform {
 }
 
 impl Pipeline {
-    /// The work of the filter at place `i`; behind the last one encryption, where the context has a
-    /// key.
-    pub(super) fn step(&self, ctx: &FilterContext<'_>, i: usize) -> FilterStep {
-        let before = self.filters.get(..i).unwrap_or(&self.filters);
-        let datatype = before.iter().fold(ctx.datatype, |datatype, filter| {
-            filter.output_datatype(datatype)
-        });
-        match self.filters.get(i) {
-            Some(filter) => FilterStep::of(filter, datatype, ctx),
-            None => FilterStep::Encrypt,
-        }
-    }
-
-    /// Filters that run, implied encryption included.
-    pub(super) fn step_count(&self, ctx: &FilterContext<'_>) -> usize {
+    /// The work of all filters that run, in order; behind the last one encryption, where the context
+    /// has a key and no filter does it.
+    pub(super) fn steps(&self, ctx: &FilterContext<'_>) -> impl Iterator<Item = FilterStep> {
         let implied = ctx.key.is_some() && !self.filters.contains(&Filter::Aes256Gcm);
-        self.filters.len() + usize::from(implied)
+        self.with_input_types(ctx.datatype)
+            .map(move |(filter, datatype)| FilterStep::of(filter, datatype, ctx))
+            .chain(implied.then_some(FilterStep::Encrypt))
     }
 
     /// Whether chunks are stored as they are: no filter changes or checks them.
     #[must_use]
     pub fn stores_as_is(&self, ctx: &FilterContext<'_>) -> bool {
-        (0..self.step_count(ctx)).all(|i| self.step(ctx, i) == FilterStep::Skip)
+        self.steps(ctx).all(|step| step == FilterStep::Skip)
     }
 }

@@ -121,6 +121,34 @@ impl Filter {
         }
     }
 
+    /// Why this filter cannot be one of whole numbers that the engine stores beside cells; `ascend`
+    /// says whether those that it takes never decrease.
+    fn misfit_of_numbers(&self, ascend: bool) -> Option<&'static str> {
+        match self {
+            Self::FloatScale { .. } => Some("it changes whole numbers"),
+            Self::Webp { .. } => Some("it makes pictures"),
+            Self::Dictionary { .. } => Some("it takes text only"),
+            Self::PositiveDelta { .. } => {
+                (!ascend).then_some("it takes values that do not decrease")
+            }
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Rle { .. }
+            | Self::Bzip2 { .. }
+            | Self::DoubleDelta { .. }
+            | Self::BitWidthReduction { .. }
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::Aes256Gcm
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Xor
+            | Self::Delta { .. } => None,
+        }
+    }
+
     /// Why this filter cannot be asked for at place `i` of a pipeline, whatever type it takes;
     /// `strings` says whether the cells are variable-length strings.
     fn misfit(&self, i: usize, strings: bool) -> Option<String> {
@@ -187,6 +215,7 @@ impl Pipeline {
     ///
     /// Stored schemas are not held to this: early versions were more permissive.
     pub fn check(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<()> {
+        self.check_length()?;
         let utf8_var = cell_val_num.is_var()
             && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
         for (i, (filter, taken)) in self.with_input_types(datatype).enumerate() {
@@ -197,6 +226,34 @@ impl Pipeline {
             if let Some(reason) = filter.misfit(i, utf8_var) {
                 return Err(DecodeError::filter(filter.name(), reason));
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that there are no more filters than a stored pipeline can have.
+    pub fn check_length(&self) -> Result<()> {
+        let count = self.filters.len();
+        if count > Self::MAX_FILTERS {
+            let reason = format!("{count} filters, more than {}", Self::MAX_FILTERS);
+            return Err(DecodeError::invalid("filter pipeline", 0, reason));
+        }
+        Ok(())
+    }
+
+    /// Checks that the filters take whole numbers of `datatype` as the engine stores them beside cells
+    /// (their times, offsets and validity), whatever they are, and give them back; `ascend` says
+    /// whether they never decrease.
+    pub fn check_numbers(&self, datatype: Datatype, ascend: bool) -> Result<()> {
+        self.check(datatype, CellValNum::ONE)?;
+        let mut ascend = ascend;
+        for filter in &self.filters {
+            if let Some(reason) = filter.misfit_of_numbers(ascend) {
+                return Err(DecodeError::filter(filter.name(), reason));
+            }
+            ascend &= matches!(
+                filter,
+                Filter::None | Filter::ChecksumMd5 | Filter::ChecksumSha256
+            );
         }
         Ok(())
     }

@@ -3,9 +3,11 @@
 //! Page: *Fragment, Data file*.
 
 use super::Field;
+use crate::path::FRAGMENT_METADATA_FILE;
 use crate::schema::ArraySchema;
 use crate::version::FormatVersion;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// How data files are named after fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,6 +68,38 @@ pub fn data_file_name(
         FilePart::Validity => "_validity",
     };
     Some(format!("{stem}{suffix}.tdb"))
+}
+
+/// A name that two files of a fragment of `version` would have: where files are named after fields
+/// (below v9), `a_var` is the attribute of that name and the texts of `a`.
+#[must_use]
+pub fn shared_file_name(schema: &ArraySchema, version: FormatVersion) -> Option<String> {
+    if FileNaming::of(version) == FileNaming::Index {
+        return None;
+    }
+    let attributes = schema.attributes.iter().enumerate();
+    let attributes = attributes.map(|(i, a)| (Field::Attribute(i), a.is_var(), a.nullable));
+    let dimensions = schema.domain.dimensions.iter().enumerate();
+    let dimensions = dimensions
+        .filter(|_| !schema.is_dense())
+        .map(|(i, d)| (Field::Dimension(i), d.is_var(), false));
+    let mut names = HashSet::from([FRAGMENT_METADATA_FILE.to_owned()]);
+    for (field, is_var, nullable) in attributes.chain(dimensions) {
+        let parts = [
+            (FilePart::Data, true),
+            (FilePart::Var, is_var),
+            (FilePart::Validity, nullable),
+        ];
+        for (part, _) in parts.into_iter().filter(|(_, has)| *has) {
+            let Some(name) = data_file_name(field, part, schema, version) else {
+                continue;
+            };
+            if !names.insert(name.clone()) {
+                return Some(name);
+            }
+        }
+    }
+    None
 }
 
 /// `None` for a name that leads out of the fragment's folder, to which it is joined.
@@ -156,6 +190,35 @@ mod tests {
             assert_eq!(names(7, outside)[0], None, "{outside}");
         }
         assert_eq!(names(1, ""), all("_var.tdb", "x/y.tdb"));
+    }
+
+    #[test]
+    fn files_named_after_fields_do_not_meet() {
+        let shared = |version: u32, dense: bool, names: [&str; 3]| {
+            let version = FormatVersion::new(version, "test").unwrap();
+            let mut schema = schema(version, &[Datatype::Int32, Datatype::StringAscii]);
+            if dense {
+                schema.array_type = crate::schema::ArrayType::Dense;
+            }
+            // One of fixed length, one of texts, and a dimension of texts.
+            schema.attributes.truncate(2);
+            names[0].clone_into(&mut schema.attributes[0].name);
+            names[1].clone_into(&mut schema.attributes[1].name);
+            names[2].clone_into(&mut schema.domain.dimensions[1].name);
+            shared_file_name(&schema, version)
+        };
+        for version in [7, 8] {
+            let found = shared(version, false, ["a_var", "a", "d"]);
+            assert_eq!(found.as_deref(), Some("a_var.tdb"));
+            let found = shared(version, false, ["d_var", "a", "d"]);
+            assert_eq!(found.as_deref(), Some("d_var.tdb"));
+            let found = shared(version, false, ["a", "b", "__fragment_metadata"]);
+            assert_eq!(found.as_deref(), Some("__fragment_metadata.tdb"));
+            // Dense fragments store no coordinates.
+            assert_eq!(shared(version, true, ["d_var", "a", "d"]), None);
+            assert_eq!(shared(version, false, ["a", "a_val", "d"]), None);
+        }
+        assert_eq!(shared(9, false, ["a_var", "a", "d"]), None);
     }
 
     #[test]

@@ -32,8 +32,10 @@ pub struct NewArray {
 impl From<ArraySchema> for NewArray {
     /// A new array without enumerations; the arrays of dimension labels get the usual schema. Where
     /// a dimension has no tile extent, a tile spans its domain (in Hilbert order apart): so the
-    /// reference does it, and readers rely on it.
-    fn from(mut schema: ArraySchema) -> Self {
+    /// reference does it, and readers rely on it. Where the filters of coordinates would not give
+    /// back the times of cells they become the dimensions' own.
+    fn from(schema: ArraySchema) -> Self {
+        let mut schema = schema.with_times_filters();
         if schema.cell_order != Layout::Hilbert {
             schema
                 .domain
@@ -67,6 +69,7 @@ impl NewArray {
     /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), SchemaError> {
         self.schema.validate()?;
+        self.schema.check_filters_beside()?;
         if !self.schema.version.is_writable() {
             return Err(SchemaError::Version {
                 feature: "a new array",

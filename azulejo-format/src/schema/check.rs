@@ -100,6 +100,14 @@ pub enum SchemaError {
     /// A tile of a dense array with more than 2^64 - 1 cells.
     #[error("a tile would have more than 2^64 - 1 cells")]
     TileTooLarge,
+    /// Filters of what is stored beside the cells that would not give it back.
+    #[error("its filters of {what} do not go together: {reason}")]
+    Filters {
+        /// `offsets`, `validity` or `the times of cells`.
+        what: &'static str,
+        /// What is wrong with them.
+        reason: String,
+    },
     /// A current domain that does not go with the domain.
     #[error("the current domain {reason}")]
     CurrentDomain {
@@ -190,6 +198,13 @@ impl ArraySchema {
                     .map_err(|reason| dimension.error(reason))?;
             }
         }
+        for (what, filters) in [
+            ("coordinates", &self.coords_filters),
+            ("offsets", &self.offsets_filters),
+            ("validity", &self.validity_filters),
+        ] {
+            filters.check_length().map_err(|error| beside(what, &error))?;
+        }
         for attribute in &self.attributes {
             self.validate_attribute(attribute)
                 .map_err(|reason| attribute.error(reason))?;
@@ -211,6 +226,45 @@ impl ArraySchema {
             }
         }
         Ok(())
+    }
+
+    /// Checks that `offsets_filters` give back offsets. Stored schemas are not held to this, nor to the
+    /// next two: the reference takes any filters.
+    pub(super) fn check_offsets_filters(&self) -> Check {
+        (self.offsets_filters.check_numbers(Datatype::UInt64, true))
+            .map_err(|error| beside("offsets", &error))
+    }
+
+    /// Checks that `validity_filters` give back validity bytes.
+    pub(super) fn check_validity_filters(&self) -> Check {
+        (self.validity_filters.check_numbers(Datatype::UInt8, false))
+            .map_err(|error| beside("validity", &error))
+    }
+
+    /// Checks that `coords_filters` give back the times of cells, which merged sparse fragments keep;
+    /// `ascend` says whether these never decrease.
+    ///
+    /// # Errors
+    /// The filter that would not.
+    pub fn check_times_filters(&self, ascend: bool) -> Check {
+        if self.is_dense() {
+            return Ok(());
+        }
+        (self.coords_filters.check_numbers(Datatype::UInt64, ascend))
+            .map_err(|error| beside("the times of cells", &error))
+    }
+
+    /// Checks the filters of all that its fields store beside their values.
+    pub(super) fn check_filters_beside(&self) -> Check {
+        let has_var = self.domain.dimensions.iter().any(Dimension::is_var) && !self.is_dense()
+            || self.attributes.iter().any(Attribute::is_var);
+        if has_var {
+            self.check_offsets_filters()?;
+        }
+        if self.attributes.iter().any(|attribute| attribute.nullable) {
+            self.check_validity_filters()?;
+        }
+        self.check_times_filters(false)
     }
 
     /// Encoding leaves out what the version lacks: a new schema must have nothing of that.
@@ -582,13 +636,24 @@ fn check_filters(
     cell_val_num: CellValNum,
 ) -> Result<(), String> {
     filters.check(datatype, cell_val_num).map_err(|error| {
-        let reason = if let DecodeError::Filter { filter, reason } = &error {
-            format!("{filter} {reason}")
-        } else {
-            error.to_string()
-        };
+        let reason = filter_reason(&error);
         format!("has filters that do not go together: {reason}")
     })
+}
+
+fn filter_reason(error: &DecodeError) -> String {
+    if let DecodeError::Filter { filter, reason } = error {
+        format!("{filter} {reason}")
+    } else {
+        error.to_string()
+    }
+}
+
+fn beside(what: &'static str, error: &DecodeError) -> SchemaError {
+    SchemaError::Filters {
+        what,
+        reason: filter_reason(error),
+    }
 }
 
 fn check_bounds<T: Native>(domain: &Range) -> Result<(), String> {

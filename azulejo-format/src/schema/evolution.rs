@@ -1,6 +1,7 @@
 //! Schema evolution: changes to a schema as a value, and what they make of it.
 
 use super::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationRef, SchemaError};
+use crate::filter::{Filter, Pipeline};
 use crate::range::NdRectangle;
 use crate::version::FormatVersion;
 
@@ -86,6 +87,12 @@ impl SchemaEvolution {
         }
         self.check_enumerated(&next, enumerations)?;
         next.validate()?;
+        if self.add_attributes.iter().any(Attribute::is_var) {
+            next.check_offsets_filters()?;
+        }
+        if self.add_attributes.iter().any(|added| added.nullable) {
+            next.check_validity_filters()?;
+        }
         Ok(next)
     }
 
@@ -130,14 +137,16 @@ impl SchemaEvolution {
 }
 
 impl ArraySchema {
-    /// This schema in the version that new arrays have; `None` if it is in that or a newer one.
+    /// This schema in the version that new arrays have, with [filters that keep
+    /// times](Self::with_times_filters); `None` if it is in that or a newer one and has such filters.
     /// Nothing else changes: every version's model has what older ones lack at its default.
     #[must_use]
     pub fn upgraded(&self) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
-        (version != self.version).then(|| Self {
+        let is_old = version != self.version || self.check_times_filters(false).is_err();
+        is_old.then(|| Self {
             version,
-            ..self.with_own_filters()
+            ..self.with_own_filters().with_times_filters()
         })
     }
 
@@ -146,6 +155,23 @@ impl ArraySchema {
     #[must_use]
     pub fn to_change(&self) -> Self {
         self.upgraded().unwrap_or_else(|| self.with_own_filters())
+    }
+
+    /// The same schema, in which `coords_filters` give back the times of cells
+    /// ([`Self::check_times_filters`]): those that would not become the dimensions' own, where these
+    /// have none.
+    #[must_use]
+    pub fn with_times_filters(self) -> Self {
+        if self.check_times_filters(false).is_ok() {
+            return self;
+        }
+        Self {
+            coords_filters: Pipeline {
+                filters: vec![Filter::Zstd { level: -1 }],
+                ..Pipeline::default()
+            },
+            ..self.with_own_filters()
+        }
     }
 
     /// The same schema, in which dimensions that took their filters from `coords_filters` have them
@@ -254,7 +280,6 @@ fn enumeration_error(name: &str, reason: &'static str) -> SchemaError {
 mod tests {
     use super::*;
     use crate::datatype::{CellValNum, Datatype};
-    use crate::filter::Pipeline;
     use crate::range::Range;
     use crate::schema::{ArrayType, Dimension, Domain, FieldIndex, Layout};
 

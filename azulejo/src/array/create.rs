@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{Entry, Uri, is_temporary};
 use azulejo_format::ArraySchema;
+use azulejo_format::fragment::shared_file_name;
 use azulejo_format::path::{
     ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path,
     schema_path,
@@ -67,6 +68,12 @@ impl ArrayHandle {
         array
             .check()
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
+        if let Some(name) = shared_file_name(&array.schema, array.schema.version) {
+            return Err(Error::InvalidArgument(format!(
+                "cannot create {uri}: two files of its fragments would be named {name} in format version {}",
+                array.schema.version
+            )));
+        }
         let location = context.locate(&uri)?;
         finish_deletion(&location)?;
         let refuse_if_taken = || match is_taken(&location)? {

@@ -10,7 +10,9 @@ use crate::column::FieldView;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Storage, StorePath, Upload};
-use azulejo_format::fragment::{Field, FilePart, ProcessedConditions, Slots, data_file_name};
+use azulejo_format::fragment::{
+    Field, FilePart, ProcessedConditions, Slots, data_file_name, shared_file_name,
+};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, fragment_path, fragment_version};
 use azulejo_format::range::compare;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -137,6 +139,21 @@ impl FragmentSink {
         }
         if spec.delete_metadata && !version.has_delete_metadata() {
             return lacks("delete metadata");
+        }
+        if spec.timestamps || spec.delete_metadata {
+            // Filters of times that might decrease say so themselves.
+            schema.check_times_filters(true).map_err(|error| {
+                Error::Unsupported(format!(
+                    "fragment {}: the schema cannot keep the times of cells ({error}): upgrade the array first",
+                    spec.name
+                ))
+            })?;
+        }
+        if let Some(name) = shared_file_name(&schema, version) {
+            return Err(Error::Unsupported(format!(
+                "fragment {}: two of its files would be named {name} in format version {version}: upgrade the array first",
+                spec.name
+            )));
         }
         if let Some(domain) = &mut spec.dense_domain {
             crop(domain, &schema);
