@@ -394,6 +394,29 @@ fn a_chunk_is_given_no_more_memory_than_its_filters_can_have_made() {
     }
 }
 
+/// As many filters as there can be, and many small chunks: each filter is looked at once a chunk.
+#[test]
+fn many_filters_take_no_more_than_their_own_time() {
+    let begun = std::time::Instant::now();
+    let ctx = context(v22(), Datatype::UInt8, CellValNum::ONE);
+    let pipeline = Pipeline {
+        max_chunk_size: 1,
+        ..pipeline(vec![Filter::Xor; Pipeline::MAX_FILTERS])
+    };
+    let cells: Vec<u8> = (0..2_000u32).map(|i| (i * 7) as u8).collect();
+    let (mut stored, mut scratch) = (Vec::new(), Scratch::new());
+    pipeline
+        .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+        .unwrap();
+    let mut read = vec![0; cells.len()];
+    pipeline
+        .decode_tile(&ctx, &stored, &mut read, &mut scratch)
+        .unwrap();
+    assert!(read == cells);
+    // A second or so; it was minutes.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn dictionaries_may_be_large() {
     // Different words, which lie in the metadata of the filter; most of a tile, and all of it.

@@ -568,3 +568,102 @@ fn enumerations_grow_and_hold_nothing_twice() {
         .is_err()
     );
 }
+
+/// What the filters of a new array do to what is stored beside its cells: times, offsets, validity.
+#[test]
+fn filters_beside_cells_give_back_what_they_take() {
+    let scale = Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 8,
+    };
+    let positive = Filter::PositiveDelta { max_window: 64 };
+    let zstd = Filter::Zstd { level: -1 };
+    let new = || {
+        ArraySchema::sparse()
+            .dimension("x", 0i64..=99, 10)
+            .attribute("a", Datatype::Int32)
+    };
+    // Of coordinates: unfit ones become the dimensions' own.
+    for unfit in [scale.clone(), positive.clone()] {
+        let made = new().coords_filters(filters(vec![unfit.clone()])).build();
+        let schema = made.unwrap().schema;
+        assert_eq!(schema.domain.dimensions[0].filters.filters, [unfit]);
+        assert_eq!(schema.coords_filters.filters, [zstd.clone()]);
+        assert_eq!(schema.upgraded(), None);
+    }
+    let made = new().coords_filters(filters(vec![Filter::Bitshuffle]));
+    let mut schema = made.build().unwrap().schema;
+    assert!(schema.domain.dimensions[0].filters.filters.is_empty());
+    assert_eq!(schema.coords_filters.filters, [Filter::Bitshuffle]);
+    // What others have made can be opened, and upgraded.
+    schema.coords_filters = filters(vec![scale.clone()]);
+    let stored = ArraySchema::decode(&schema.encode()).unwrap();
+    assert!(stored.check_times_filters(true).is_err());
+    let upgraded = stored.upgraded().unwrap();
+    assert_eq!(upgraded.domain.dimensions[0].filters, schema.coords_filters);
+    assert_eq!(upgraded.coords_filters.filters, [zstd.clone()]);
+
+    // Of offsets, where there are any: they never decrease, until another filter had them.
+    let texts = || new().attribute("t", Datatype::StringUtf8);
+    let webp = || Filter::of_id(18).unwrap();
+    for unfit in [
+        vec![scale.clone()],
+        vec![zstd.clone(), scale.clone()],
+        vec![Filter::Dictionary { level: -1 }],
+        vec![Filter::Byteshuffle, positive.clone()],
+    ] {
+        let pipeline = filters(unfit.clone());
+        let refused = texts().offsets_filters(pipeline.clone()).build();
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, SchemaError::Filters { what: "offsets", .. }), "{refused}");
+        let mut schema = new().offsets_filters(pipeline).build().unwrap().schema;
+        assert_eq!(ArraySchema::decode(&schema.encode()).unwrap(), schema);
+        // Nor where the first texts come later.
+        let evolution = SchemaEvolution {
+            add_attributes: vec![Attribute::new("t", Datatype::StringUtf8, CellValNum::Var)],
+            ..SchemaEvolution::default()
+        };
+        assert!(evolution.apply(&schema, &[]).is_err(), "{unfit:?}");
+        // Who has such texts already keeps them.
+        schema.attributes.extend(evolution.add_attributes);
+        let other = SchemaEvolution {
+            add_attributes: vec![Attribute::new("b", Datatype::Int8, CellValNum::ONE)],
+            ..SchemaEvolution::default()
+        };
+        other.apply(&schema, &[]).unwrap();
+    }
+    let usual = vec![Filter::ChecksumMd5, positive.clone(), zstd];
+    texts().offsets_filters(filters(usual)).build().unwrap();
+
+    // Of validity.
+    for unfit in [webp(), positive] {
+        let pipeline = filters(vec![unfit]);
+        let null = Attribute::new("n", Datatype::Int8, CellValNum::ONE).nullable();
+        let builder = new().validity_filters(pipeline);
+        builder.clone().build().unwrap();
+        let refused = builder.attribute_with(null).build().unwrap_err();
+        assert!(matches!(refused, SchemaError::Filters { what: "validity", .. }), "{refused}");
+    }
+}
+
+#[test]
+fn new_pipelines_are_no_longer_than_stored_ones() {
+    let many = |count: usize| filters(vec![Filter::Bitshuffle; count]);
+    for (count, is_fine) in [(Pipeline::MAX_FILTERS, true), (Pipeline::MAX_FILTERS + 1, false)] {
+        let new = || ArraySchema::sparse().dimension("x", 0i64..=99, 10);
+        let attribute = Attribute::new("a", Datatype::Int8, CellValNum::ONE).filters(many(count));
+        for builder in [
+            new().attribute_with(attribute),
+            new().coords_filters(many(count)),
+            new().offsets_filters(many(count)),
+            new().validity_filters(many(count)),
+        ] {
+            let built = builder.build();
+            assert_eq!(built.is_ok(), is_fine, "{count}");
+            if let Ok(new) = built {
+                ArraySchema::decode(&new.schema.encode()).unwrap();
+            }
+        }
+    }
+}
