@@ -188,8 +188,10 @@ impl std::str::FromStr for TimestampedName {
 const UUID_LEN: usize = 32;
 
 /// Digits only: `u64::from_str` would take a plus sign.
+/// A number as names have it: with more zeros in front it would print as another name.
 fn decimal(text: &str) -> Option<u64> {
-    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (is_number && (text == "0" || !text.starts_with('0')))
         .then(|| text.parse().ok())
         .flatten()
 }
@@ -234,6 +236,8 @@ mod tests {
                 None,
             ),
             ("__1_2_short".to_owned(), 1, 2, None),
+            ("__1_2_0123".to_owned(), 1, 2, None),
+            (format!("__0_0_{ID}_22"), 0, 0, Some(22)),
             (
                 format!("__1_18446744073709551615_{ID}_22"),
                 1,
@@ -277,6 +281,8 @@ mod tests {
             "__+1_2_x_5",
             "__-1_2_x_5",
             "__1_2_x_4294967296",
+            "__01_2_x_22",
+            "__1_2_x_022",
             "__18446744073709551616_2_x_5",
             "__x_1_2_5",
             "__é_ß",

@@ -131,6 +131,7 @@ impl NewArray {
             })
         };
         schema.validate()?;
+        schema.check_filters_beside()?;
         let [dimension] = schema.domain.dimensions.as_slice() else {
             return error("needs an array with one dimension");
         };
@@ -691,6 +692,11 @@ mod tests {
         assert!(
             schema.attributes[0].is_var() && schema.attributes[0].order == DataOrder::Increasing
         );
+        let mut shared = new.clone();
+        let first = shared.schema.dimension_labels[0].uri.clone();
+        shared.schema.dimension_labels[1].uri = first;
+        let refused = shared.check().unwrap_err().to_string();
+        assert!(refused.contains("folder of another"), "{refused}");
         let mut wrong = new.clone();
         wrong.label_schemas.swap(0, 1);
         assert!(

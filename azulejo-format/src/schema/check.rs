@@ -209,6 +209,7 @@ impl ArraySchema {
             self.validate_attribute(attribute)
                 .map_err(|reason| attribute.error(reason))?;
         }
+        let mut folders = HashSet::new();
         for label in &self.dimension_labels {
             let error = |reason| {
                 Err(SchemaError::Label {
@@ -216,6 +217,10 @@ impl ArraySchema {
                     reason,
                 })
             };
+            // Each would write over the other.
+            if !label.external && !folders.insert(label.uri.trim_end_matches('/')) {
+                return error("lies in the folder of another label");
+            }
             let labelled = self.dimension(label.dimension as usize).map(|d| d.datatype);
             if !labelled.is_some_and(is_discrete) {
                 return error("needs a dimension of integers, datetimes or times");
@@ -369,6 +374,12 @@ impl ArraySchema {
     }
 
     fn validate_attribute(&self, attribute: &Attribute) -> Result<(), String> {
+        let (size, fill) = (attribute.datatype.size(), attribute.fill_value.len());
+        if !fill.is_multiple_of(size.max(1)) {
+            return Err(format!(
+                "has a fill value of {fill} bytes, which are no whole values of {size}"
+            ));
+        }
         if attribute.name.starts_with("__") {
             return Err("has a name beginning with __, which are reserved".to_owned());
         }

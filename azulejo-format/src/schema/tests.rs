@@ -667,3 +667,15 @@ fn new_pipelines_are_no_longer_than_stored_ones() {
         }
     }
 }
+
+#[test]
+fn fill_values_are_whole_values() {
+    let fill = |bytes: &[u8]| {
+        let attribute = Attribute::new("a", Datatype::Int32, CellValNum::Var).fill_value(bytes);
+        let new = ArraySchema::dense().dimension("x", 0i64..=99, 10);
+        new.attribute_with(attribute).build()
+    };
+    fill(&[1; 8]).unwrap();
+    let refused = fill(&[1; 6]).unwrap_err().to_string();
+    assert!(refused.contains("fill value of 6 bytes"), "{refused}");
+}

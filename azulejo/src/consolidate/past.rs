@@ -116,7 +116,7 @@ impl ArrayHandle {
             .collect::<Result<Vec<_>>>()?;
         let enumerations = array.enumerations()?;
         let new = NewArray {
-            schema: array.schema().as_ref().clone(),
+            schema: array.schema().as_ref().clone().with_times_filters(),
             enumerations: enumerations.iter().map(|e| e.as_ref().clone()).collect(),
             label_schemas: labels
                 .iter()
