@@ -28,7 +28,7 @@ mod tile_stats;
 
 pub(crate) use consolidated::last_component;
 pub use consolidated::{ConsolidatedFooter, ConsolidatedFragmentMetadata};
-pub use footer::{Footer, LocatedFooter};
+pub use footer::{Footer, LocatedFooter, SectionRanges};
 pub use legacy::LegacyMetadata;
 pub use metadata_file::{FieldMetadata, FragmentMetadata};
 pub use name::{FileNaming, FilePart, data_file_name, shared_file_name};

@@ -62,6 +62,25 @@ pub enum LocatedFooter<'a> {
     NeedMore(u64),
 }
 
+/// Where the sections of a fragment lie: see [`Footer::section_ranges`].
+#[derive(Debug, Clone)]
+pub struct SectionRanges<'f> {
+    footer: &'f Footer,
+    /// Where all sections begin, sorted.
+    offsets: Vec<u64>,
+}
+
+impl SectionRanges<'_> {
+    /// As [`Footer::section_range`].
+    #[must_use]
+    pub fn get(&self, section: Section) -> Option<SectionRange> {
+        let start = self.footer.section_start(section)?;
+        let next = self.offsets.partition_point(|offset| *offset <= start);
+        let end = self.offsets.get(next).copied().or(self.footer.offset);
+        Some(SectionRange { start, end })
+    }
+}
+
 impl Footer {
     /// Finds the footer of a metadata file in `tail`, its last bytes (64 KiB are usually enough).
     ///
@@ -395,25 +414,43 @@ impl Footer {
     /// against the file's size.
     #[must_use]
     pub fn section_range(&self, section: Section) -> Option<SectionRange> {
-        // What v11 writers put in the place of statistics, if anything, leads nowhere.
-        let leads_nowhere =
-            section == Section::FragmentStats && self.version.may_lack_fragment_stats();
-        if !self.version.has_footer() || leads_nowhere {
-            return None;
-        }
-        let start = if let Section::GlobalOrderMins(d) = section {
-            self.global_order_bounds()?.0.get(d).copied()
-        } else if let Section::GlobalOrderMaxs(d) = section {
-            self.global_order_bounds()?.1.get(d).copied()
-        } else {
-            self.sections.get(section, self.slots)
-        }?;
+        let start = self.section_start(section)?;
         let end = self
             .all_offsets()
             .filter(|offset| *offset > start)
             .min()
             .or(self.offset);
         Some(SectionRange { start, end })
+    }
+
+    /// As [`Self::section_range`] for many sections, of which each looks at all others there.
+    #[must_use]
+    pub fn section_ranges(&self) -> SectionRanges<'_> {
+        let mut offsets: Vec<u64> = self.all_offsets().collect();
+        // In the order in which they are listed they are nearly sorted.
+        offsets.sort();
+        SectionRanges {
+            footer: self,
+            offsets,
+        }
+    }
+
+    /// Where a section begins; `None` if the fragment has no such section.
+    #[must_use]
+    pub fn section_start(&self, section: Section) -> Option<u64> {
+        // What v11 writers put in the place of statistics, if anything, leads nowhere.
+        let leads_nowhere =
+            section == Section::FragmentStats && self.version.may_lack_fragment_stats();
+        if !self.version.has_footer() || leads_nowhere {
+            return None;
+        }
+        if let Section::GlobalOrderMins(d) = section {
+            self.global_order_bounds()?.0.get(d).copied()
+        } else if let Section::GlobalOrderMaxs(d) = section {
+            self.global_order_bounds()?.1.get(d).copied()
+        } else {
+            self.sections.get(section, self.slots)
+        }
     }
 
     /// Size in bytes of the field's data file (its offsets file if the field is var-length).

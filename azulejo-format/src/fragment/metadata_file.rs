@@ -156,8 +156,9 @@ impl FragmentMetadata {
         };
         let footer = Footer::decode(bytes, schema, Some(offset))?;
         let mut scratch = Scratch::new();
+        let ranges = footer.section_ranges();
         let mut payload = |section| -> Result<Option<Vec<u8>>> {
-            let Some(range) = footer.section_range(section) else {
+            let Some(range) = ranges.get(section) else {
                 return Ok(None);
             };
             let at = usize::try_from(range.start).ok();

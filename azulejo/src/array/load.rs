@@ -11,8 +11,8 @@ use crate::storage::{ReadRange, ReadRequest, Waiting, block_on};
 use azulejo_format::DecodeError;
 use azulejo_format::filter::Scratch;
 use azulejo_format::fragment::{
-    Field, FilePart, FragmentStats, ProcessedConditions, RTree, RTreeBuilder, Section, TileBounds,
-    TileNullCounts, TileOffsets, TileSizes, TileSums,
+    Field, FilePart, FragmentStats, ProcessedConditions, RTree, RTreeBuilder, Section,
+    SectionRange, SectionRanges, TileBounds, TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
@@ -305,8 +305,10 @@ pub(super) async fn load<'a>(
     fetch_sizes(&missing, waiting).await?;
     let mut tiles: Vec<Bytes> = vec![Bytes::new(); missing.len()];
     let (mut requests, mut places) = (Vec::new(), Vec::new());
+    let mut ranges = Ranges::default();
     for (i, (fragment, section)) in missing.iter().enumerate() {
-        let Some(range) = stored_range(fragment, *section) else {
+        let range = ranges.of(fragment, *section);
+        let Some(range) = range.and_then(|range| stored_range(fragment, range)) else {
             continue;
         };
         match fragment.cached_metadata(&range) {
@@ -359,7 +361,7 @@ fn missing<'a>(
     let mut missing: Vec<(&Fragment, Section)> = Vec::new();
     for (fragment, section) in wanted {
         let slots = fragment.footer().slots;
-        if fragment.footer().section_range(section).is_some()
+        if fragment.footer().section_start(section).is_some()
             && fragment.sections().is_loaded(section, slots) == Some(false)
             && seen.insert((std::ptr::from_ref(fragment), section))
             && !(derive == Derive::Known && fragment.sections().derive(fragment, section))
@@ -370,14 +372,39 @@ fn missing<'a>(
     missing
 }
 
+/// Fields of a fragment from which on its sections are looked up in a sorted list.
+const MANY_FIELDS: usize = 64;
+
+/// Where sections lie, asked for one fragment after the other.
+#[derive(Default)]
+struct Ranges<'f> {
+    /// Those of the fragment that was asked for last, where it has many.
+    sorted: Option<(&'f Fragment, SectionRanges<'f>)>,
+}
+
+impl<'f> Ranges<'f> {
+    fn of(&mut self, fragment: &'f Fragment, section: Section) -> Option<SectionRange> {
+        let footer = fragment.footer();
+        if footer.slots.len() < MANY_FIELDS {
+            return footer.section_range(section);
+        }
+        let (of, ranges) = self
+            .sorted
+            .get_or_insert_with(|| (fragment, footer.section_ranges()));
+        if !std::ptr::eq(*of, fragment) {
+            (*of, *ranges) = (fragment, footer.section_ranges());
+        }
+        ranges.get(section)
+    }
+}
+
 /// Asks for the sizes of metadata files whose last section has no known end.
 async fn fetch_sizes(missing: &[(&Fragment, Section)], waiting: Waiting) -> Result<()> {
     let mut unknown: Vec<&Fragment> = Vec::new();
+    let mut ranges = Ranges::default();
     for (fragment, section) in missing {
-        let open = fragment
-            .footer()
-            .section_range(*section)
-            .is_some_and(|range| range.end.is_none());
+        let range = ranges.of(fragment, *section);
+        let open = range.is_some_and(|range| range.end.is_none());
         if open && fragment.known_metadata_size().is_none() {
             unknown.push(fragment);
         }
@@ -402,8 +429,7 @@ async fn fetch_sizes(missing: &[(&Fragment, Section)], waiting: Waiting) -> Resu
 
 /// The bytes of a section. The last one may end with the file instead of before the footer, which
 /// does not matter: a generic tile says how long it is.
-fn stored_range(fragment: &Fragment, section: Section) -> Option<Range<u64>> {
-    let range = fragment.footer().section_range(section)?;
+fn stored_range(fragment: &Fragment, range: SectionRange) -> Option<Range<u64>> {
     let end = range.end.or(fragment.known_metadata_size())?;
     Some(range.start..end.max(range.start))
 }

@@ -97,7 +97,7 @@ impl<'a> LoadedMetadata<'a> {
     /// A section; `None` if the fragment does not have it.
     fn section<T>(self, cell: &'a OnceLock<T>, section: Section) -> Result<Option<&'a T>> {
         match cell.get() {
-            None if self.fragment.footer().section_range(section).is_some() => {
+            None if self.fragment.footer().section_start(section).is_some() => {
                 let path = self.fragment.metadata_path();
                 Err(Error::Internal(format!(
                     "{path}: {section:?} was not loaded"

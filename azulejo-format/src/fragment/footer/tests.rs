@@ -231,7 +231,11 @@ fn sections_end_where_the_next_begins() {
     let (schema, domain) = cases(version).remove(0);
     let mut footer = footer(version, &schema, Some(domain), true);
     let last = footer.sections.processed_conditions.unwrap();
-    let range = |footer: &Footer, section| footer.section_range(section).map(|r| (r.start, r.end));
+    let range = |footer: &Footer, section| {
+        let range = footer.section_range(section);
+        assert_eq!(footer.section_ranges().get(section), range);
+        range.map(|r| (r.start, r.end))
+    };
     let first = footer.sections.tile_offsets[0];
     assert_eq!(range(&footer, Section::RTree), Some((0, Some(first))));
     assert_eq!(
