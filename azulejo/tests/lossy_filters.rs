@@ -456,8 +456,5 @@ fn times_are_not_lost_in_arrays_of_others() {
         .vacuum(Mode::Fragments, VacuumOptions::default())
         .unwrap();
     assert_eq!(array.open().unwrap().fragments().len(), 1);
-    assert_eq!(
-        [values_at(&context, 10), values_at(&context, 20)],
-        before
-    );
+    assert_eq!([values_at(&context, 10), values_at(&context, 20)], before);
 }

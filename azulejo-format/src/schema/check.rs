@@ -203,7 +203,9 @@ impl ArraySchema {
             ("offsets", &self.offsets_filters),
             ("validity", &self.validity_filters),
         ] {
-            filters.check_length().map_err(|error| beside(what, &error))?;
+            filters
+                .check_length()
+                .map_err(|error| beside(what, &error))?;
         }
         for attribute in &self.attributes {
             self.validate_attribute(attribute)

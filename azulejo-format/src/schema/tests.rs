@@ -616,7 +616,16 @@ fn filters_beside_cells_give_back_what_they_take() {
         let pipeline = filters(unfit.clone());
         let refused = texts().offsets_filters(pipeline.clone()).build();
         let refused = refused.unwrap_err();
-        assert!(matches!(refused, SchemaError::Filters { what: "offsets", .. }), "{refused}");
+        assert!(
+            matches!(
+                refused,
+                SchemaError::Filters {
+                    what: "offsets",
+                    ..
+                }
+            ),
+            "{refused}"
+        );
         let mut schema = new().offsets_filters(pipeline).build().unwrap().schema;
         assert_eq!(ArraySchema::decode(&schema.encode()).unwrap(), schema);
         // Nor where the first texts come later.
@@ -643,14 +652,26 @@ fn filters_beside_cells_give_back_what_they_take() {
         let builder = new().validity_filters(pipeline);
         builder.clone().build().unwrap();
         let refused = builder.attribute_with(null).build().unwrap_err();
-        assert!(matches!(refused, SchemaError::Filters { what: "validity", .. }), "{refused}");
+        assert!(
+            matches!(
+                refused,
+                SchemaError::Filters {
+                    what: "validity",
+                    ..
+                }
+            ),
+            "{refused}"
+        );
     }
 }
 
 #[test]
 fn new_pipelines_are_no_longer_than_stored_ones() {
     let many = |count: usize| filters(vec![Filter::Bitshuffle; count]);
-    for (count, is_fine) in [(Pipeline::MAX_FILTERS, true), (Pipeline::MAX_FILTERS + 1, false)] {
+    for (count, is_fine) in [
+        (Pipeline::MAX_FILTERS, true),
+        (Pipeline::MAX_FILTERS + 1, false),
+    ] {
         let new = || ArraySchema::sparse().dimension("x", 0i64..=99, 10);
         let attribute = Attribute::new("a", Datatype::Int8, CellValNum::ONE).filters(many(count));
         for builder in [
