@@ -33,7 +33,8 @@ impl From<ArraySchema> for NewArray {
     /// A new array without enumerations; the arrays of dimension labels get the usual schema. Where
     /// a dimension has no tile extent, a tile spans its domain (in Hilbert order apart): so the
     /// reference does it, and readers rely on it. Where the filters of coordinates would not give
-    /// back the times of cells they become the dimensions' own.
+    /// back the times of cells they become the dimensions' own. Pictures of no size are as large as
+    /// tiles.
     fn from(schema: ArraySchema) -> Self {
         let mut schema = schema.with_times_filters();
         if schema.cell_order != Layout::Hilbert {
@@ -43,6 +44,7 @@ impl From<ArraySchema> for NewArray {
                 .iter_mut()
                 .for_each(Dimension::fill_tile_extent);
         }
+        schema.fill_picture_extents();
         let label_schemas = schema
             .dimension_labels
             .iter()
@@ -419,6 +421,31 @@ impl SchemaBuilder {
         NewArray {
             enumerations: self.enumerations,
             ..NewArray::from(self.schema)
+        }
+    }
+}
+
+impl ArraySchema {
+    /// Makes pictures (the WebP filter) that have no size as large as tiles, where such a tile can be
+    /// one.
+    pub(super) fn fill_picture_extents(&mut self) {
+        let extent = |index: usize| {
+            let axis = self.domain.dimensions.get(index)?.axis()?;
+            u16::try_from(axis.extent()).ok()
+        };
+        let (Some(rows), Some(columns)) = (extent(0), extent(1)) else {
+            return;
+        };
+        let filters = self.attributes.iter_mut();
+        for filter in filters.flat_map(|attribute| &mut attribute.filters.filters) {
+            if let Filter::Webp {
+                y_extent: y @ 0,
+                x_extent: x @ 0,
+                ..
+            } = filter
+            {
+                (*y, *x) = (rows, columns);
+            }
         }
     }
 }

@@ -211,6 +211,16 @@ impl ArraySchema {
             self.validate_attribute(attribute)
                 .map_err(|reason| attribute.error(reason))?;
         }
+        let mut files = HashSet::new();
+        for enumeration in &self.enumerations {
+            // The one that is written last would be both.
+            if !files.insert(&enumeration.file_name) {
+                return Err(SchemaError::Enumeration {
+                    name: enumeration.name.clone(),
+                    reason: "lies in the file of another enumeration",
+                });
+            }
+        }
         let mut folders = HashSet::new();
         for label in &self.dimension_labels {
             let error = |reason| {
@@ -422,6 +432,13 @@ impl ArraySchema {
             if !self.is_dense() || self.domain.ndim() != 2 || !integers {
                 return Err(
                     "has the WebP filter, which needs a dense array with two integer dimensions"
+                        .to_owned(),
+                );
+            }
+            let no_size = |filter: &Filter| matches!(filter, Filter::Webp { y_extent, x_extent, .. } if *y_extent == 0 || *x_extent == 0);
+            if attribute.filters.filters.iter().any(no_size) {
+                return Err(
+                    "has the WebP filter, whose pictures have no size; tiles of more than 65,535 rows or bytes in one cannot be pictures"
                         .to_owned(),
                 );
             }

@@ -85,6 +85,7 @@ impl SchemaEvolution {
         if let Some(expanded) = &self.expand_current_domain {
             expand_current_domain(&mut next, expanded)?;
         }
+        next.fill_picture_extents();
         self.check_enumerated(&next, enumerations)?;
         next.validate()?;
         if self.add_attributes.iter().any(Attribute::is_var) {
@@ -381,6 +382,13 @@ mod tests {
         assert!(
             refused(|e, words| e.extend_enumerations = vec![words.clone()]).contains("file name")
         );
+        let renamed = |e: &mut SchemaEvolution, words: &Enumeration| {
+            e.add_enumerations = vec![Enumeration {
+                name: "other".to_owned(),
+                ..words.clone()
+            }];
+        };
+        assert!(refused(renamed).contains("file of another"));
         let other =
             Enumeration::of_strings("words", Datatype::StringUtf8, false, ["b", "a", "c"]).unwrap();
         assert!(refused(|e, _| e.extend_enumerations = vec![other]).contains("begin with"));

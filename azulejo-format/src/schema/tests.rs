@@ -700,3 +700,35 @@ fn fill_values_are_whole_values() {
     let refused = fill(&[1; 6]).unwrap_err().to_string();
     assert!(refused.contains("fill value of 6 bytes"), "{refused}");
 }
+
+#[test]
+fn pictures_are_as_large_as_tiles() {
+    let picture = |y_extent, x_extent| {
+        let filter = Filter::Webp {
+            quality: 90.0,
+            input_format: 1,
+            lossless: true,
+            y_extent,
+            x_extent,
+        };
+        Attribute::new("a", Datatype::UInt8, CellValNum::ONE).filters(filters(vec![filter]))
+    };
+    let with = |rows: u32, picture: Attribute| {
+        let new = ArraySchema::dense()
+            .dimension("y", 0u32..=99_999, rows)
+            .dimension("x", 0u32..=29, 15);
+        new.attribute_with(picture).build()
+    };
+    let made = with(10, picture(0, 0)).unwrap().schema;
+    assert_eq!(made.attributes[0].filters, picture(10, 15).filters);
+    let refused = with(70_000, picture(0, 0)).unwrap_err().to_string();
+    assert!(refused.contains("no size"), "{refused}");
+    let mut added = picture(0, 0);
+    added.name = "b".to_owned();
+    let evolution = SchemaEvolution {
+        add_attributes: vec![added],
+        ..SchemaEvolution::default()
+    };
+    let next = evolution.apply(&made, &[]).unwrap();
+    assert_eq!(next.attributes[1].filters, picture(10, 15).filters);
+}
