@@ -409,7 +409,7 @@ fn times_of_cells_survive_filters_of_coordinates() {
             ),
         };
         let new = builder.coords_filters(only(filter)).build().unwrap();
-        context.array(URI).create(new).unwrap();
+        context.array(URI).create_at(new, 1).unwrap();
         write_at(&context, 10, &[(1.0, 1), (2.0, 2), (500.0, 3)]);
         write_at(&context, 20, &[(1.0, 11), (7.0, 12)]);
         write_at(&context, 30, &[(2.0, 21), (900.0, 22)]);

@@ -139,15 +139,22 @@ impl SchemaEvolution {
 
 impl ArraySchema {
     /// This schema in the version that new arrays have, with [filters that keep
-    /// times](Self::with_times_filters); `None` if it is in that or a newer one and has such filters.
-    /// Nothing else changes: every version's model has what older ones lack at its default.
+    /// times](Self::with_times_filters); `None` if it is in that or a newer one and no filter changes
+    /// times. Nothing else changes: every version's model has what older ones lack at its default.
     #[must_use]
     pub fn upgraded(&self) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
-        let is_old = version != self.version || self.check_times_filters(false).is_err();
-        is_old.then(|| Self {
-            version,
-            ..self.with_own_filters().with_times_filters()
+        // Those that only want numbers to ascend may be as old as zipped coordinates, for which the
+        // reference looks at them in the latest schema.
+        let loses_times = self.check_times_filters(true).is_err();
+        (version != self.version || loses_times).then(|| {
+            let own = self.with_own_filters();
+            let schema = if loses_times {
+                own.with_times_filters()
+            } else {
+                own
+            };
+            Self { version, ..schema }
         })
     }
 
