@@ -43,6 +43,7 @@
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `time_rule` | times beside moments of finer units |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -88,6 +89,7 @@ mod table;
 mod table_key;
 mod target;
 mod tile_rule;
+mod time_rule;
 mod time_travel;
 mod write;
 mod write_dense;

@@ -10,6 +10,7 @@ use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
+use crate::time_rule::TimeRule;
 use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
@@ -83,6 +84,7 @@ pub fn builder(
         .with_runtime_env(environment)
         .with_default_features()
         .with_analyzer_rule(Arc::new(TileRule))
+        .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))
