@@ -4,19 +4,23 @@
 //! cast away and cuts the moment to the column's unit, which is another comparison: half past a second
 //! is none of that second, nor before it. Days it casts row by row, which fails where one of them has
 //! no nanoseconds. Here both become comparisons of columns as they are, before DataFusion sees them.
+//!
+//! And it asks for a year by the moments at its ends, which for years that nanoseconds do not reach are
+//! null to it: `extract(year FROM t) < 3000` held for no row. Of such years those of days are asked for.
 
 use crate::error::Result;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Compares times with moments between two of their ticks as what these are.
@@ -28,7 +32,8 @@ impl AnalyzerRule for TimeRule {
         plan.transform_up_with_subqueries(|plan| {
             let mut asked = false;
             plan.apply_expressions(|expr| {
-                asked |= expr.exists(|expr| Ok(widened(expr).is_some()))?;
+                asked |=
+                    expr.exists(|expr| Ok(widened(expr).is_some() || of_date(expr).is_some()))?;
                 Ok(TreeNodeRecursion::Continue)
             })?;
             if !asked {
@@ -46,7 +51,8 @@ impl AnalyzerRule for TimeRule {
             let changed = plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let told = expr.transform_up(|expr| {
-                    Ok(match comparisons.told(&expr) {
+                    let told = comparisons.told(&expr);
+                    Ok(match told.or_else(|| comparisons.of_far_years(&expr)) {
                         Some(told) => Transformed::yes(told),
                         None => Transformed::no(expr),
                     })
@@ -76,6 +82,24 @@ fn widened(expr: &Expr) -> Option<(&Expr, TimeUnit)> {
         _ => None,
     }
 }
+
+/// The part of a date that an expression is, and of what.
+fn of_date(expr: &Expr) -> Option<(&ScalarFunction, &str, &Expr)> {
+    match expr {
+        // Numbers are compared as the widest of both sides.
+        Expr::Cast(Cast { expr, .. }) => of_date(expr),
+        Expr::ScalarFunction(call) if call.func.name() == "date_part" => {
+            let [Expr::Literal(part, _), time] = call.args.as_slice() else {
+                return None;
+            };
+            Some((call, part.try_as_str()??, time))
+        }
+        _ => None,
+    }
+}
+
+/// Years of which all moments have nanoseconds.
+const NANOSECOND_YEARS: RangeInclusive<i64> = 1678..=2261;
 
 fn ticks_a_second(unit: TimeUnit) -> i64 {
     match unit {
@@ -210,6 +234,82 @@ impl Comparisons {
             Expr::InList(list) => self.listed(list),
             _ => None,
         }
+    }
+
+    /// A comparison of nanoseconds' years with some that they do not reach, as one of days' years.
+    fn of_far_years(&self, expr: &Expr) -> Option<Expr> {
+        let boxed = |expr: Option<Expr>| expr.map(Box::new);
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let (left, right) = match self.year_of_day(left, [right.as_ref()]) {
+                    Some(year) => (Box::new(year), right.clone()),
+                    None => (
+                        left.clone(),
+                        boxed(self.year_of_day(right, [left.as_ref()]))?,
+                    ),
+                };
+                Some(Expr::BinaryExpr(BinaryExpr::new(left, *op, right)))
+            }
+            Expr::Between(Between {
+                expr,
+                negated,
+                low,
+                high,
+            }) => {
+                let year = boxed(self.year_of_day(expr, [low.as_ref(), high.as_ref()]))?;
+                let (low, high) = (low.clone(), high.clone());
+                Some(Expr::Between(Between::new(year, *negated, low, high)))
+            }
+            Expr::InList(InList {
+                expr,
+                list,
+                negated,
+            }) => {
+                let year = boxed(self.year_of_day(expr, list))?;
+                Some(Expr::InList(InList::new(year, list.clone(), *negated)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The year of a moment in nanoseconds as that of its day, if it is compared with a year that these
+    /// do not reach.
+    fn year_of_day<'a>(
+        &self,
+        expr: &Expr,
+        others: impl IntoIterator<Item = &'a Expr>,
+    ) -> Option<Expr> {
+        let (call, part, time) = of_date(expr)?;
+        let part = part.trim_matches(['\'', '"']).to_ascii_lowercase();
+        let is_year = matches!(part.as_str(), "y" | "yr" | "yrs" | "year" | "years");
+        let kind = time.get_type(&self.schema).ok()?;
+        if !is_year || !matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+            return None;
+        }
+        let is_far = |other: &Expr| {
+            let year = self.literal(other).and_then(|year| {
+                let year = year.cast_to(&DataType::Int64).ok()?;
+                match year {
+                    ScalarValue::Int64(year) => year,
+                    _ => None,
+                }
+            });
+            year.is_some_and(|year| !NANOSECOND_YEARS.contains(&year))
+        };
+        if !others.into_iter().any(is_far) {
+            return None;
+        }
+        let day = Expr::Cast(Cast::new(Box::new(time.clone()), DataType::Date32));
+        let mut args = call.args.clone();
+        *args.last_mut()? = day;
+        let year = ScalarFunction::new_udf(Arc::clone(&call.func), args);
+        let year = Expr::ScalarFunction(year);
+        Some(match expr {
+            Expr::Cast(Cast { field, .. }) => {
+                Expr::Cast(Cast::new(Box::new(year), field.data_type().clone()))
+            }
+            _ => year,
+        })
     }
 
     fn listed(&self, list: &InList) -> Option<Expr> {

@@ -358,6 +358,45 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
     Ok(())
 }
 
+/// Moments in nanoseconds have years, beside those that nanoseconds do not reach too.
+#[tokio::test]
+async fn years_beyond_nanoseconds_compare_as_years() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let of = "SELECT arrow_cast(column1, 'Int64') AS n, arrow_cast(arrow_cast(column2, 'Int64'), 'Timestamp(Nanosecond, None)') AS t \
+         FROM (VALUES (0, -1), (1, 0), (2, 1704067200000000000), (3, NULL))";
+    rows(&session, &format!("CREATE TABLE plain AS {of}")).await?;
+    let create = "CREATE TABLE stored WITH (location = 'mem://years', dimensions = 'n') AS ";
+    rows(&session, &format!("{create}{of}")).await?;
+    let all: &[&str] = &["0", "1", "2"];
+    let none: &[&str] = &[];
+    let cases: &[(&str, &[&str])] = &[
+        ("< 3000", all),
+        ("> 1600", all),
+        (">= 1677", all),
+        ("<= 2262", all),
+        ("<> 0", all),
+        ("BETWEEN 1600 AND 3000", all),
+        ("NOT BETWEEN 1600 AND 1969", &["1", "2"]),
+        ("NOT IN (1969, 3000)", &["1", "2"]),
+        ("IN (3000, 2024)", &["2"]),
+        ("> 3000", none),
+        ("= 1600", none),
+        ("> 1969", &["1", "2"]),
+        ("= 1969", &["0"]),
+    ];
+    for table in ["plain", "stored"] {
+        for (condition, expected) in cases {
+            let query =
+                format!("SELECT n FROM {table} WHERE extract(year FROM t) {condition} ORDER BY n");
+            assert_eq!(rows(&session, &query).await?, *expected, "{query}");
+        }
+        let query = format!("SELECT n FROM {table} WHERE 3000 > date_part('year', t) ORDER BY n");
+        assert_eq!(rows(&session, &query).await?, *all, "{query}");
+    }
+    Ok(())
+}
+
 /// Arrays of nothing but dimensions, and arrays as they were before anybody wrote to them.
 #[tokio::test]
 async fn no_attributes_and_no_cells_yet() -> TestResult {
