@@ -100,7 +100,9 @@ pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};
 pub use change_rule::ChangeRule;
 pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
-pub use session::{run, session, session_in, session_of_tables, session_with, sql, statements};
+pub use session::{
+    ends_statement, run, session, session_in, session_of_tables, session_with, sql, statements,
+};
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
 pub use yield_rule::YieldRule;
 

@@ -20,6 +20,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -133,6 +134,24 @@ pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
     parser.parse_statements()
 }
 
+/// Whether a text ends a statement: with a semicolon that is no part of a comment, a text or a name.
+#[must_use]
+pub fn ends_statement(text: &str) -> bool {
+    match Tokenizer::new(&ArrayDialect::default(), text).tokenize() {
+        Ok(tokens) => {
+            let mut said = tokens.iter().rev();
+            // Comments are white space.
+            let last = said.find(|token| !matches!(token, Token::Whitespace(_)));
+            last == Some(&Token::SemiColon)
+        }
+        // What has begun may end in the next line. What else is wrong, whoever runs it is told.
+        Err(error) => {
+            let open = ["Unterminated", "EOF"];
+            !open.iter().any(|sign| error.message.contains(sign)) && text.trim_end().ends_with(';')
+        }
+    }
+}
+
 /// Plans a statement; its rows come when they are asked for.
 ///
 /// # Errors
@@ -144,4 +163,34 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     let state = with_target(session.state(), &statement).await?;
     let plan = state.statement_to_plan(statement).await?;
     session.execute_logical_plan(plan).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ends_statement;
+
+    #[test]
+    fn semicolons_end_statements_where_they_are_some() {
+        for text in [
+            "SELECT 1;",
+            "SELECT 1; \n",
+            "SELECT ';';",
+            "SELECT 1; -- done",
+            "SELECT 1 -- one\n;",
+            "SELECT \"a;b\" /* ; */ ;",
+        ] {
+            assert!(ends_statement(text), "{text}");
+        }
+        for text in [
+            "",
+            "SELECT 1",
+            "DELETE FROM t -- WHERE id = 5;\n",
+            "SELECT 'a;\n",
+            "SELECT \"a;\n",
+            "SELECT 1 /* ;\n",
+            "SELECT 1 /* ; */",
+        ] {
+            assert!(!ends_statement(text), "{text}");
+        }
+    }
 }

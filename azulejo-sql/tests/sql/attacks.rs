@@ -392,7 +392,7 @@ async fn years_beyond_nanoseconds_compare_as_years() -> TestResult {
             assert_eq!(rows(&session, &query).await?, *expected, "{query}");
         }
         let query = format!("SELECT n FROM {table} WHERE 3000 > date_part('year', t) ORDER BY n");
-        assert_eq!(rows(&session, &query).await?, *all, "{query}");
+        assert_eq!(rows(&session, &query).await?, all, "{query}");
     }
     Ok(())
 }
