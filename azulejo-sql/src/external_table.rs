@@ -81,6 +81,18 @@ impl TableProviderFactory for ArrayTableFactory {
                 )));
             }
         }
+        // Of a key some columns may be declared, as of others, but none that belongs to no key.
+        let dimensions = &table.array().schema().domain.dimensions;
+        for index in primary_key(&command.constraints).iter().flatten() {
+            let name = columns.field(*index).name();
+            if !dimensions.iter().any(|dimension| dimension.name == *name) {
+                let key: Vec<&str> = dimensions.iter().map(|d| d.name.as_str()).collect();
+                return Err(DataFusionError::Plan(format!(
+                    "{uri}: the array there has the key ({}), to which {name} does not belong",
+                    key.join(", ")
+                )));
+            }
+        }
         let table = table.showing_first(columns)?;
         let table = table.with_defaults(command.column_defaults.clone())?;
         Ok(Arc::new(table))

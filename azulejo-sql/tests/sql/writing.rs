@@ -592,6 +592,12 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
     )
     .await;
     assert!(error.contains("no column v of type"), "{error}");
+    let error = refused(
+        &session,
+        "CREATE EXTERNAL TABLE w (x INT, v INT, PRIMARY KEY (v)) STORED AS AZULEJO LOCATION 'mem://t'",
+    )
+    .await;
+    assert!(error.contains("has the key (x)"), "{error}");
     // Text has neither bounds nor tiles.
     for option in ["'domain.k' 'a..f'", "'tile.k' '10'"] {
         let create = format!(
