@@ -44,6 +44,7 @@
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
 //! | `time_rule` | times beside moments of finer units |
+//! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -61,6 +62,7 @@ mod change;
 mod change_rule;
 mod columns;
 mod create_table;
+mod default_values;
 mod delete;
 mod delete_rows;
 mod dialect;

@@ -3,6 +3,7 @@
 use crate::aggregate::AggregateRule;
 use crate::change_rule::ChangeRule;
 use crate::create_table::{self, NewArrayOfRows};
+use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE};
@@ -161,7 +162,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
         return NewArrayOfRows::of(statement)?.plan(session).await;
     }
     let state = with_target(session.state(), &statement).await?;
-    let plan = state.statement_to_plan(statement).await?;
+    let plan = default_values::plan(&state, statement).await?;
     session.execute_logical_plan(plan).await
 }
 
