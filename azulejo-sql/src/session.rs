@@ -6,7 +6,7 @@ use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
-use crate::external_table::{ArrayTableFactory, FILE_TYPE};
+use crate::external_table::{ArrayTableFactory, FILE_TYPE, with_units};
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
@@ -161,6 +161,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
     }
+    let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
     let plan = default_values::plan(&state, statement).await?;
     session.execute_logical_plan(plan).await
