@@ -397,6 +397,33 @@ async fn years_beyond_nanoseconds_compare_as_years() -> TestResult {
     Ok(())
 }
 
+/// What is a key of one array is none of what it is joined with.
+#[tokio::test]
+async fn groups_behind_a_join_are_told_apart() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "CREATE TABLE s WITH (location = 'mem://s', dimensions = 'a') AS SELECT column1 AS a, column2 AS name FROM (VALUES (1, 'x'), (2, 'y'))",
+        "CREATE TABLE m WITH (location = 'mem://m', dimensions = 'id') AS SELECT column1 AS id, column2 AS s, column3 AS d \
+         FROM (VALUES (1, 1, 1), (2, 1, 1), (3, 1, 2), (4, 2, 1), (5, 1, 3))",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for join in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"] {
+        let days = format!(
+            "SELECT s.a, m.d, count(*) AS n FROM m {join} s ON m.s = s.a GROUP BY s.a, m.d"
+        );
+        let query =
+            format!("SELECT a, count(*) FROM ({days}) AS g GROUP BY a, n ORDER BY a, count(*)");
+        let expected = ["1|1", "1|2", "2|1"];
+        assert_eq!(rows(&session, &query).await?, expected, "{join}");
+    }
+    let names =
+        "SELECT s.a, s.name, count(*) FROM m JOIN s ON m.s = s.a GROUP BY s.a, s.name ORDER BY s.a";
+    assert_eq!(rows(&session, names).await?, ["1|x|4", "2|y|1"]);
+    Ok(())
+}
+
 /// Arrays of nothing but dimensions, and arrays as they were before anybody wrote to them.
 #[tokio::test]
 async fn no_attributes_and_no_cells_yet() -> TestResult {
