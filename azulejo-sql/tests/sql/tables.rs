@@ -1065,6 +1065,27 @@ async fn timestamps_have_the_next_finer_unit() -> TestResult {
 }
 
 #[tokio::test]
+async fn times_of_day_become_spans() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    let create = "CREATE TABLE t WITH (location = 'mem://t', dimensions = 'id') AS SELECT column1 AS id, \
+         arrow_cast(column2, 'Time64(Nanosecond)') AS a, arrow_cast(column2, 'Time32(Second)') AS b \
+         FROM (VALUES (1, '12:30:00'), (2, NULL), (3, '00:00:01'))";
+    rows(&session, create).await?;
+    let array = context.array("mem://t").open()?;
+    let types = array.schema().attributes.iter().map(|a| a.datatype);
+    let expected = [Datatype::TimeNano, Datatype::TimeSecond];
+    assert_eq!(types.collect::<Vec<_>>(), expected);
+    let seconds =
+        "SELECT id, arrow_cast(a, 'Int64') / 1000000000, arrow_cast(b, 'Int64') FROM t ORDER BY id";
+    assert_eq!(
+        rows(&session, seconds).await?,
+        ["1|45000|45000", "2|∅|∅", "3|1|1"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn text_keys_come_in_the_order_of_sql() -> TestResult {
     let session = session(&Context::new(Config::default(), None)?);
     for statement in [
