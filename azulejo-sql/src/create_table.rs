@@ -14,7 +14,7 @@ use azulejo::write::optimize::{SampleCells, choose_filters, sample_bytes};
 use azulejo::{ArrayHandle, ColumnSet, Context};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::TableReference;
 use datafusion::dataframe::DataFrame;
@@ -171,7 +171,7 @@ impl NewArrayOfRows {
         let columns = Arc::clone(rows.schema().inner());
         let key = options.dimensions(&columns)?;
         let optimized = options.optimized()?;
-        let new = options.schema(&columns, &key)?;
+        let new = options.schema(&storable(&columns), &key)?;
         options.finish()?;
         let target = Target {
             place: place.clone(),
@@ -212,7 +212,10 @@ pub fn makes_array(statement: &Statement) -> bool {
 }
 
 /// A name of one, two or three parts, as it stands.
-fn reference_of(name: &ObjectName) -> Result<TableReference> {
+///
+/// # Errors
+/// Other names.
+pub fn reference_of(name: &ObjectName) -> Result<TableReference> {
     let parts = name.0.iter().map(|part| part.as_ident());
     let parts = parts.collect::<Option<Vec<_>>>().unwrap_or_default();
     match parts.as_slice() {
@@ -422,11 +425,30 @@ impl DataSink for NewArraySink {
     }
 }
 
+/// Columns as arrays have them: times of day are spans since midnight.
+fn storable(columns: &Schema) -> Schema {
+    let field = |field: &Arc<Field>| match field.data_type() {
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            let span = DataType::Duration(*unit);
+            field.as_ref().clone().with_data_type(span)
+        }
+        _ => field.as_ref().clone(),
+    };
+    Schema::new(columns.fields().iter().map(field).collect::<Vec<_>>())
+}
+
 /// Rows with the columns of an array, in its order and of its types.
 fn shaped(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let column = |field: &Arc<datafusion::arrow::datatypes::Field>| {
+    let column = |field: &Arc<Field>| {
         let index = batch.schema().index_of(field.name())?;
-        Ok(cast(batch.column(index), field.data_type())?)
+        let column = batch.column(index);
+        // Spans of the same unit are as many ticks.
+        let column = match column.data_type() {
+            DataType::Time32(_) => cast(&cast(column, &DataType::Int32)?, &DataType::Int64)?,
+            DataType::Time64(_) => cast(column, &DataType::Int64)?,
+            _ => Arc::clone(column),
+        };
+        Ok(cast(&column, field.data_type())?)
     };
     let columns = schema.fields().iter().map(column);
     Ok(RecordBatch::try_new(

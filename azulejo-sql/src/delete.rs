@@ -32,6 +32,8 @@ pub struct Delete {
     condition: Condition,
     /// The cells that it removes, as SQL sees them; `None`: all.
     seen: Option<Condition>,
+    /// The fields that can be null, and must not be anywhere.
+    compared: Vec<String>,
 }
 
 /// The delete of the rows for which all filters are true.
@@ -73,10 +75,7 @@ pub fn plan_delete(
     }
     // What is stored says which cells stay, and null cells fail every comparison.
     let compared: Vec<String> = compared.into_iter().collect();
-    let nulls: Vec<Aggregate> = compared.iter().cloned().map(Aggregate::NullCount).collect();
-    let counts = array.aggregate(ReadOptions::new(), &nulls);
-    let none = |count: &AggregateValue| *count == AggregateValue::Unsigned(0);
-    if !counts.map_err(external)?.iter().all(none) {
+    if has_nulls(&array, &compared)? {
         return Ok(Planned::Cannot(format!(
             "DELETE FROM {}: an array cannot keep the condition of this delete, which would take cells along that are null; there are some in {}",
             place.uri(),
@@ -89,7 +88,16 @@ pub fn plan_delete(
         condition: seen.clone().map_or_else(|| everything(&array), Ok)?,
         seen,
         array,
+        compared,
     })))
+}
+
+/// Whether some cells of fields are null.
+fn has_nulls(array: &Array, fields: &[String]) -> Result<bool> {
+    let nulls: Vec<Aggregate> = fields.iter().cloned().map(Aggregate::NullCount).collect();
+    let counts = array.aggregate(ReadOptions::new(), &nulls);
+    let some = |count: &AggregateValue| *count != AggregateValue::Unsigned(0);
+    Ok(counts.map_err(external)?.iter().any(some))
 }
 
 impl Delete {
@@ -99,6 +107,16 @@ impl Delete {
         let place = array.context().array(self.place.uri());
         let counted = array.context().clone();
         let delete = until_given_up(counted, move |wanted| {
+            // It may have waited since it was planned, for other statements to end.
+            let array = place.open().map_err(external)?;
+            if array.schema_name() != self.array.schema_name() || has_nulls(&array, &self.compared)?
+            {
+                return Err(DataFusionError::Execution(format!(
+                    "DELETE FROM {}: its schema has changed, or cells of {} became null, since the statement was planned; nothing was deleted",
+                    self.place.uri(),
+                    self.compared.join(", ")
+                )));
+            }
             let mut options = ReadOptions::new().meaning(Meaning::Sql);
             options.condition = self.seen;
             let found = array.aggregate(options, &[Aggregate::Count]);

@@ -106,7 +106,7 @@ pub(crate) fn clean_up_unseen(
 
 /// Whether an error leaves open if an object is still to be written: one about the object, and no
 /// refusal of it.
-fn may_come_late(object: &StorePath, error: &Error) -> bool {
+pub(crate) fn may_come_late(object: &StorePath, error: &Error) -> bool {
     match error {
         Error::Storage { uri, source, .. } if *uri == object.to_string() => !matches!(
             source.kind(),

@@ -96,9 +96,25 @@ pub(super) fn commit_together(
     version: FormatVersion,
     folders: &[StorePath],
 ) -> Result<()> {
+    commit_listed(location, names, version, &|whole, error| {
+        clean_up_unseen(&*location.storage, whole, folders, error);
+    })
+}
+
+/// Makes several fragments count by one file. Where that fails, `failed` is told which file it was, and
+/// why.
+///
+/// # Errors
+/// As [`WrittenFragment::commit`].
+pub(super) fn commit_listed(
+    location: &Location,
+    names: &[TimestampedName],
+    version: FormatVersion,
+    failed: &dyn Fn(&StorePath, &Error),
+) -> Result<()> {
     let names: Vec<(&TimestampedName, FormatVersion)> =
         names.iter().map(|name| (name, version)).collect();
-    put_consolidated(location, &names, None, folders)
+    put_consolidated(location, &names, None, failed)
 }
 
 /// A delete that does not count yet.
@@ -120,14 +136,16 @@ pub(crate) fn commit_at_once(
 ) -> Result<()> {
     let folders: Vec<StorePath> = fragments.iter().map(|f| f.folder.clone()).collect();
     let names: Vec<_> = fragments.iter().map(|f| (&f.name, f.version)).collect();
-    put_consolidated(location, &names, delete, &folders)
+    put_consolidated(location, &names, delete, &|whole, error| {
+        clean_up_unseen(&*location.storage, whole, &folders, error);
+    })
 }
 
 fn put_consolidated(
     location: &Location,
     fragments: &[(&TimestampedName, FormatVersion)],
     delete: Option<&WrittenDelete>,
-    folders: &[StorePath],
+    failed: &dyn Fn(&StorePath, &Error),
 ) -> Result<()> {
     let uris: Vec<String> = fragments
         .iter()
@@ -151,7 +169,6 @@ fn put_consolidated(
     let name = TimestampedName::versioned(first, last, version);
     let path = suffixed_commit_path(&name, Suffix::Consolidated);
     put_if_there(location, &path, body.into()).inspect_err(|error| {
-        let whole = location.path.join(&path);
-        clean_up_unseen(&*location.storage, &whole, folders, error);
+        failed(&location.path.join(&path), error);
     })
 }
