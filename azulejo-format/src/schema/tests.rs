@@ -589,7 +589,7 @@ fn filters_beside_cells_give_back_what_they_take() {
         let made = new().coords_filters(filters(vec![unfit.clone()])).build();
         let schema = made.unwrap().schema;
         assert_eq!(schema.domain.dimensions[0].filters.filters, [unfit]);
-        assert_eq!(schema.coords_filters.filters, [zstd.clone()]);
+        assert_eq!(schema.coords_filters.filters, std::slice::from_ref(&zstd));
         assert_eq!(schema.upgraded(), None);
     }
     let made = new().coords_filters(filters(vec![Filter::Bitshuffle]));
@@ -602,7 +602,7 @@ fn filters_beside_cells_give_back_what_they_take() {
     assert!(stored.check_times_filters(true).is_err());
     let upgraded = stored.upgraded().unwrap();
     assert_eq!(upgraded.domain.dimensions[0].filters, schema.coords_filters);
-    assert_eq!(upgraded.coords_filters.filters, [zstd.clone()]);
+    assert_eq!(upgraded.coords_filters.filters, std::slice::from_ref(&zstd));
 
     // Of offsets, where there are any: they never decrease, until another filter had them.
     let texts = || new().attribute("t", Datatype::StringUtf8);
