@@ -48,7 +48,9 @@ pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_co
 pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
 pub use snapshot::Snapshot;
-pub(crate) use tile_object::{clean_up_unseen, encode_tile, put_if_there, put_tile_if_there};
+pub(crate) use tile_object::{
+    clean_up_unseen, encode_tile, gone, is_still_there, put_if_there, put_tile_if_there,
+};
 pub use time_range::TimeRange;
 
 use crate::error::Result;

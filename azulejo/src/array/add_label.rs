@@ -2,7 +2,7 @@
 
 use super::ArrayHandle;
 use super::create::put_schema;
-use super::evolve::next_name;
+use super::evolve::{next_name, put_next};
 use super::head::Head;
 use super::tile_object::clean_up_unseen;
 use crate::column::{ColumnBuffers, ColumnSet};
@@ -74,7 +74,7 @@ impl ArrayHandle {
             writer.write_box(&bounds, &ColumnSet::of([values])?)?;
             writer.finish()?;
             lock.confirm(&head.location)?;
-            put_schema(context, &head.location, &next, &name)
+            put_next(context, &head, &next, &name)
         };
         write().inspect_err(|error| {
             let schema = head.location.path.join(&schema_path(&name, next.version));

@@ -94,6 +94,13 @@ impl ArrayHandle {
             })
             .collect();
         let name = TimestampedName::unversioned(timestamp, timestamp);
+        // What somebody has left who did not come to the end would count beside the new schemas.
+        for (label, _) in &label_arrays {
+            if !label.storage.list(&label.path)?.is_empty() {
+                lock.confirm(&location)?;
+                label.storage.delete(std::slice::from_ref(&label.path))?;
+            }
+        }
         let write = || -> Result<()> {
             for enumeration in &array.enumerations {
                 let path = enumeration_path(&enumeration.file_name);
@@ -113,7 +120,11 @@ impl ArrayHandle {
                         .join(&enumeration_path(&enumeration.file_name))
                 })
                 .collect();
-            left.extend(label_arrays.iter().map(|(label, _)| label.path.clone()));
+            // Who was overtaken may find that another one makes labels in the same folders.
+            left.extend(label_arrays.iter().map(|(label, schema)| match lock.is_claim() {
+                true => label.path.join(&schema_path(&name, schema.version)),
+                false => label.path.clone(),
+            }));
             let schema = location
                 .path
                 .join(&schema_path(&name, array.schema.version));
@@ -160,6 +171,19 @@ pub(super) fn put_schema(
         &schema_path(name, schema.version),
         &schema.encode(),
     )
+}
+
+/// Removes those of an array's folders that hold nothing, and its own if that is all that it held: of
+/// one that is not there any more.
+pub(super) fn remove_empty_folders(location: &Location) -> Result<()> {
+    let Location { storage, path } = location;
+    for folder in FOLDERS {
+        storage.remove_empty_folder(&path.join(folder.name()))?;
+    }
+    let schemas = path.join(SCHEMA_FOLDER);
+    storage.remove_empty_folder(&schemas.join(ENUMERATIONS_FOLDER))?;
+    storage.remove_empty_folder(&schemas)?;
+    storage.remove_empty_folder(path)
 }
 
 #[cfg(test)]

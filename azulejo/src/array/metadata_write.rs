@@ -20,16 +20,20 @@ use std::collections::BTreeMap;
 pub struct MetadataWriter {
     context: Context,
     location: Location,
+    /// The file name of a schema of the array.
+    schema: Option<String>,
     timestamp: Option<u64>,
     changes: BTreeMap<String, Option<MetadataValue>>,
 }
 
 impl MetadataWriter {
-    /// A writer for an object that is known to be there, and to have the context's key.
-    pub(crate) fn new(context: &Context, location: Location) -> Self {
+    /// A writer for an object that is known to be there, and to have the context's key; an array has
+    /// a schema of this file name.
+    pub(crate) fn new(context: &Context, location: Location, schema: Option<String>) -> Self {
         Self {
             context: context.clone(),
             location,
+            schema,
             timestamp: None,
             changes: BTreeMap::new(),
         }
@@ -76,6 +80,7 @@ impl MetadataWriter {
     /// left; after an error they are, and can be committed again.
     ///
     /// # Errors
+    /// [`Error::NotFound`] if the array or group was deleted or moved meanwhile,
     /// [`Error::Storage`].
     pub fn commit(&mut self) -> Result<()> {
         if self.changes.is_empty() {
@@ -89,7 +94,13 @@ impl MetadataWriter {
         let storage = &self.location.storage;
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
-        put_tile_if_there(&self.context, &self.location, &path, &encode(&entries))?;
+        put_tile_if_there(
+            &self.context,
+            &self.location,
+            self.schema.as_deref(),
+            &path,
+            &encode(&entries),
+        )?;
         self.changes.clear();
         Ok(())
     }
@@ -107,7 +118,11 @@ impl Snapshot {
                 what: "an array",
             });
         }
-        Ok(MetadataWriter::new(self.context(), self.location().clone()))
+        Ok(MetadataWriter::new(
+            self.context(),
+            self.location().clone(),
+            Some(self.schema_name().to_owned()),
+        ))
     }
 }
 
@@ -133,6 +148,11 @@ impl ArrayHandle {
     /// unneeded key.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
         let head = Head::open(&self.context, &self.uri)?;
-        Ok(MetadataWriter::new(&self.context, head.location))
+        let schema = head.schema_file();
+        Ok(MetadataWriter::new(
+            &self.context,
+            head.location,
+            Some(schema),
+        ))
     }
 }

@@ -27,7 +27,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         let scope = OpenScope {
             fragments: Some(HashSet::new()),
             ..OpenScope::default()
@@ -35,7 +35,7 @@ impl ArrayHandle {
         let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
         let relative = array.schema().version.has_relative_vacuum_names();
         let files = || Ok(Directory::parse(&list(&location)?).metadata);
-        consolidate(context, &location, files, time, relative)
+        consolidate(context, &location, &lock, files, time, relative)
     }
 }
 
@@ -50,7 +50,7 @@ impl GroupHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         if context.object(uri).object_type()? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             context.group(uri).open()?;
@@ -60,7 +60,7 @@ impl GroupHandle {
             let entries = location.storage.list(&folder)?;
             Ok(DetailFiles::parse(RootFolder::Metadata, &entries))
         };
-        consolidate(context, &location, files, time, false)
+        consolidate(context, &location, &lock, files, time, false)
     }
 }
 
@@ -68,6 +68,7 @@ impl GroupHandle {
 fn consolidate(
     context: &Context,
     location: &Location,
+    lock: &ArrayLock,
     list: impl Fn() -> Result<DetailFiles>,
     time: TimeRange,
     relative: bool,
@@ -134,6 +135,8 @@ fn consolidate(
         uris: uris.collect(),
     };
     let target = location.path.join(&path);
+    // Whoever has overtaken this process may have merged these files, and removed them.
+    lock.confirm(location)?;
     location.storage.put(&target, tile.into())?;
     let vacuum = location
         .path

@@ -174,7 +174,11 @@ impl Group {
     /// [`Error::NotFound`] if it was deleted meanwhile.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
         self.check_exists()?;
-        Ok(MetadataWriter::new(&self.context, self.location.clone()))
+        Ok(MetadataWriter::new(
+            &self.context,
+            self.location.clone(),
+            None,
+        ))
     }
 
     /// Nothing is written where a group was deleted: its folder would be there again, and be no
@@ -314,11 +318,12 @@ impl GroupEditor {
             return Ok(());
         }
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
-        let _lock = ArrayLock::wait(&self.group.location)?;
+        let lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
         if self.timestamp.is_none() && self.version() == GroupVersion::V1 {
             // A complete list: of what is there now, whoever has changed it since.
             self.look_again()?;
+            lock.confirm(&self.group.location)?;
         }
         self.write(self.timestamp.unwrap_or_else(clock::next_timestamp))
     }
@@ -338,7 +343,7 @@ impl GroupEditor {
                 "members are replaced as of now, not at another time".to_owned(),
             ));
         }
-        let _lock = ArrayLock::wait(&self.group.location)?;
+        let lock = ArrayLock::wait(&self.group.location)?;
         self.look_again()?;
         self.changes.retain(|_, change| !change.deleted);
         let before = self.group.members.clone();
@@ -358,6 +363,8 @@ impl GroupEditor {
             while time <= seen {
                 time = clock::next_timestamp();
             }
+            // Who was overtaken meanwhile would take away members that it has not seen.
+            lock.confirm(&self.group.location)?;
             self.write(time)?;
         }
         Ok(before)
@@ -397,7 +404,7 @@ impl GroupEditor {
             .storage
             .make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
         let payload = GroupDetails { version, members }.encode();
-        put_tile_if_there(context, location, &group_details_path(&name), &payload)
+        put_tile_if_there(context, location, None, &group_details_path(&name), &payload)
     }
 
     /// Details go on in the version that the newest ones have: readers of version 1 take the last

@@ -29,7 +29,7 @@ impl ArrayHandle {
     pub fn commit_fragments(&self, names: &[String]) -> Result<()> {
         let head = Head::open(&self.context, &self.uri)?;
         let fragments = parse(names)?;
-        let location = &head.location;
+        let (location, schema) = (&head.location, head.schema_file());
         for (name, version) in &fragments {
             let folder = location.path.join(&fragment_path(name, *version));
             // Written last of all its files, and whole or not at all.
@@ -43,9 +43,9 @@ impl ArrayHandle {
             [(name, version)] => {
                 let path =
                     commit_path(name, *version).ok_or_else(|| no_fragment(&name.to_string()))?;
-                put_if_there(location, &path, Bytes::new())
+                put_if_there(location, Some(&schema), &path, Bytes::new())
             }
-            [(_, version), ..] => commit_together(location, &names, *version, &[]),
+            [(_, version), ..] => commit_together(location, &schema, &names, *version, &[]),
         }
     }
 
