@@ -277,17 +277,19 @@ fn write_each(
         }
         Ok(())
     };
-    let mut written = write();
-    if boxes.len() > 1 {
-        written = written
-            .and_then(|()| wanted.check())
-            .and_then(|()| place.commit_fragments(&names));
-        if written.is_err() {
+    let written = write();
+    if boxes.len() < 2 {
+        return written.map_err(external);
+    }
+    written
+        .and_then(|()| wanted.check())
+        .inspect_err(|_| {
             // What stays behind counts for nothing.
             let _ = place.discard_fragments(&names);
-        }
-    }
-    written.map_err(external)
+        })
+        // Behind an error of this they may count all the same, as soon as what was sent arrives.
+        .and_then(|()| place.commit_fragments(&names))
+        .map_err(external)
 }
 
 /// Rows, and the cells between them as they are: all of the box around the rows, in its order.

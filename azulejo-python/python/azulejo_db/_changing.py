@@ -183,8 +183,9 @@ class Changing:
                 alone, hold = hold is not None, hold or core.hold(self._uri)
                 now = self.reopen()
                 if alone or now._extent() == end:
-                    hold.commit_fragments(names)
+                    # Behind an error they may be seen all the same, as soon as what was sent arrives.
                     unseen = [name for name in unseen if name not in names]
+                    hold.commit_fragments(names)
                     if grown is not None:
                         now._grow(hold, grown, at, names)
                     self._forget()

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
-use crate::storage::{Entry, Uri, is_temporary};
+use crate::storage::{Entry, StorePath, Uri, is_temporary};
 use azulejo_format::ArraySchema;
 use azulejo_format::path::{
     ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path,
@@ -94,9 +94,14 @@ impl ArrayHandle {
             })
             .collect();
         let name = TimestampedName::unversioned(timestamp, timestamp);
+        let labels = location.path.join(RootFolder::Labels.name());
+        let is_inside = |path: &StorePath| {
+            path.relative_to(&labels)
+                .is_some_and(|inner| inner.split('/').all(|part| !matches!(part, "" | "..")))
+        };
         // What somebody has left who did not come to the end would count beside the new schemas.
         for (label, _) in &label_arrays {
-            if !label.storage.list(&label.path)?.is_empty() {
+            if is_inside(&label.path) && !label.storage.list(&label.path)?.is_empty() {
                 lock.confirm(&location)?;
                 label.storage.delete(std::slice::from_ref(&label.path))?;
             }
@@ -121,9 +126,12 @@ impl ArrayHandle {
                 })
                 .collect();
             // Who was overtaken may find that another one makes labels in the same folders.
-            left.extend(label_arrays.iter().map(|(label, schema)| match lock.is_claim() {
-                true => label.path.join(&schema_path(&name, schema.version)),
-                false => label.path.clone(),
+            let is_alone = !lock.is_claim() && location.storage.locking().is_some();
+            left.extend(label_arrays.iter().map(|(label, schema)| {
+                match is_alone && is_inside(&label.path) {
+                    true => label.path.clone(),
+                    false => label.path.join(&schema_path(&name, schema.version)),
+                }
             }));
             let schema = location
                 .path
@@ -254,6 +262,40 @@ mod tests {
                 .count(),
             6
         );
+    }
+
+    #[test]
+    fn labels_that_a_killed_process_has_left_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = folder.path().join("new").to_str().unwrap().to_owned();
+        for uri in ["mem://new", &local] {
+            let context = context(None);
+            let location = context.locate(&Uri::parse(uri).unwrap()).unwrap();
+            let other = ArraySchema::dense()
+                .dimension("index", 0i32..=99, 10)
+                .attribute("label", Datatype::Int64)
+                .build()
+                .unwrap()
+                .schema;
+            // It was to be of a later time.
+            let name = TimestampedName::unversioned(9, 9);
+            let left = Location {
+                storage: location.storage.clone(),
+                path: location
+                    .path
+                    .join(&new_array().schema.dimension_labels[0].uri),
+            };
+            put_schema(&context, &left, &other, &name).unwrap();
+            context.array(uri).create_at(new_array(), 5).unwrap();
+            let label = context
+                .array(uri)
+                .open()
+                .unwrap()
+                .open_label("name")
+                .unwrap();
+            assert_eq!(**label.schema(), new_array().label_schemas[0], "{uri}");
+            assert_eq!(label.schemas().len(), 1, "{uri}");
+        }
     }
 
     /// Contexts of their own lock as processes of their own do, on disk.

@@ -1,7 +1,7 @@
 //! Writing key-values of arrays and groups: one file a commit.
 
 use super::head::Head;
-use super::tile_object::put_tile_if_there;
+use super::tile_object::{gone, is_still_there, put_tile_if_there};
 use super::{ArrayHandle, Snapshot};
 use crate::clock;
 use crate::context::{Context, Location};
@@ -92,12 +92,17 @@ impl MetadataWriter {
             .collect();
         let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let storage = &self.location.storage;
+        let schema = self.schema.as_deref();
+        // No folder is made where it was.
+        if schema.is_some() && !is_still_there(&self.location, schema)? {
+            return Err(gone(&self.location));
+        }
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
         put_tile_if_there(
             &self.context,
             &self.location,
-            self.schema.as_deref(),
+            schema,
             &path,
             &encode(&entries),
         )?;

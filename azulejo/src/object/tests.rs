@@ -1,11 +1,13 @@
 use super::*;
 use crate::array::TimeRange;
+use crate::column::{ColumnBuffers, ColumnSet};
 use crate::config::Config;
 use crate::consolidate::{Mode, VacuumOptions};
 use crate::group::NewMember;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
+use crate::write::{WriteLayout, WriteOptions};
 use azulejo_format::metadata::MetadataValue;
-use azulejo_format::schema::{Attribute, DataOrder, Enumeration};
+use azulejo_format::schema::{Attribute, DataOrder, Enumeration, SchemaEvolution};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};
@@ -340,6 +342,100 @@ fn what_is_added_while_an_array_is_moved_goes_along() {
     let moved = other.array(&to).open().unwrap();
     assert!(moved.metadata().unwrap().get("late").is_some());
     is_array(&other, &to);
+}
+
+#[test]
+fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/g");
+    let (context, other) = hooked(WHOLE, |context| {
+        put_key(context, "mem://g/sub/a", "late");
+        let evolution = SchemaEvolution {
+            add_attributes: vec![Attribute::new("v", Datatype::Int8, CellValNum::ONE)],
+            ..SchemaEvolution::default()
+        };
+        context
+            .array("mem://g/sub/a")
+            .evolve(&evolution, None)
+            .unwrap();
+    });
+    make_array(&other, "mem://g/sub/a");
+    make_group(&other, "mem://g/sub", &[NewMember::relative("a")]);
+    make_group(&other, "mem://g", &[NewMember::relative("sub")]);
+    // Who has opened it before adds to nothing that is gone.
+    let mut changes = other.array("mem://g/sub/a").change_metadata().unwrap();
+    context.object("mem://g").rename_to(&to).unwrap();
+    let moved = other.array(&format!("{to}/sub/a")).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
+    assert_eq!(moved.schema().attributes.len(), 2);
+    is_array(&other, &format!("{to}/sub/a"));
+    assert!(other.group(&format!("{to}/sub")).open().is_ok());
+    changes
+        .put("k", MetadataValue::new(Datatype::Int8, [1]))
+        .unwrap();
+    let gone = changes.commit().unwrap_err();
+    assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
+    assert_eq!(other.object("mem://g/sub/a").object_type().unwrap(), None);
+}
+
+#[test]
+fn nothing_is_added_to_an_array_that_was_made_where_another_was() {
+    let (_folder, [memory, local]) = places();
+    for place in [memory, format!("{local}/a")] {
+        let context = context();
+        let uri = place.as_str();
+        let make = || {
+            let new = ArraySchema::sparse()
+                .dimension("x", 0i32..=99, 10)
+                .attribute("a", Datatype::Int32)
+                .build()
+                .unwrap();
+            context.array(uri).create(new).unwrap();
+        };
+        make();
+        let cells = |x: i32| {
+            let (x, a) = (vec![x], vec![x]);
+            ColumnSet::of([
+                ColumnBuffers::of_values("x", x),
+                ColumnBuffers::of_values("a", a),
+            ])
+            .unwrap()
+        };
+        let open = |options| context.array(uri).writer(options).unwrap();
+        let mut unordered = open(WriteOptions::new());
+        let mut uncommitted = open(WriteOptions::new().uncommitted());
+        let mut global = open(WriteOptions::new().layout(WriteLayout::Global));
+        global.write(&cells(1)).unwrap();
+        let mut several = open(
+            WriteOptions::new()
+                .layout(WriteLayout::Global)
+                .max_fragment_size(1),
+        );
+        several.write(&cells(2)).unwrap();
+        let mut keys = context.array(uri).change_metadata().unwrap();
+        context.object(uri).delete(false).unwrap();
+        make();
+        let refused = |result: Result<()>| {
+            let error = result.expect_err("it is another array");
+            assert!(matches!(error, Error::NotFound { .. }), "{error}");
+        };
+        refused(unordered.write(&cells(3)));
+        refused(uncommitted.write(&cells(4)));
+        refused(global.finish().map(drop));
+        refused(several.finish().map(drop));
+        keys.put("k", MetadataValue::new(Datatype::Int8, [1]))
+            .unwrap();
+        refused(keys.commit());
+        let array = context.array(uri).open().unwrap();
+        assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
+        let Location { storage, path } = array.location();
+        for folder in ["__commits", "__fragments", "__meta"] {
+            assert!(
+                storage.list(&path.join(folder)).unwrap().is_empty(),
+                "{folder}"
+            );
+        }
+    }
 }
 
 #[test]
