@@ -1,6 +1,6 @@
 //! Creating arrays.
 
-use super::removal::finish_deletion;
+use super::removal::{UNFINISHED_COPY, finish_deletion};
 use super::tile_object::{clean_up_unseen, put_tile};
 use super::{ArrayHandle, ArrayLock};
 use crate::clock;
@@ -49,8 +49,8 @@ impl ArrayHandle {
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or a group lies there, [`Error::InvalidArgument`] for a
-    /// schema that breaks a rule.
+    /// [`Error::AlreadyExists`] if an array or a group lies there, or an unfinished copy of one;
+    /// [`Error::InvalidArgument`] for a schema that breaks a rule.
     pub fn create(&self, array: impl Into<NewArray>) -> Result<()> {
         self.create_at(array, clock::next_timestamp())
     }
@@ -61,15 +61,20 @@ impl ArrayHandle {
     /// # Errors
     /// As [`Self::create`].
     pub fn create_at(&self, array: impl Into<NewArray>, timestamp: u64) -> Result<()> {
+        self.create_in(array.into(), timestamp, false)
+    }
+
+    /// As [`Self::create_at`]; `copying`: in a place that the caller has noted to be that of a copy.
+    pub(crate) fn create_in(&self, array: NewArray, timestamp: u64, copying: bool) -> Result<()> {
         let Self { context, uri } = self;
 
-        let (uri, array) = (Uri::parse(uri)?, array.into());
+        let uri = Uri::parse(uri)?;
         array
             .check()
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
         finish_deletion(&location)?;
-        let refuse_if_taken = || match is_taken(&location)? {
+        let refuse_if_taken = || match is_taken(&location, copying)? {
             true => Err(Error::AlreadyExists {
                 uri: uri.to_string(),
             }),
@@ -141,10 +146,15 @@ impl ArrayHandle {
     }
 }
 
-/// Whether an array or group lies there. A `__schema` without schemas is what a crash while
-/// creating leaves.
-fn is_taken(location: &Location) -> Result<bool> {
+/// Whether an array or group lies there, or somebody else's copy that is not whole: who goes on with
+/// that takes away what it does not know. A `__schema` without schemas is what a crash while creating
+/// leaves.
+fn is_taken(location: &Location, copying: bool) -> Result<bool> {
     let entries = location.storage.list(&location.path)?;
+    let is_note = |entry: &Entry| entry.name == UNFINISHED_COPY && !entry.is_dir;
+    if !copying && entries.iter().any(is_note) {
+        return Ok(true);
+    }
     Ok(match ObjectType::of(&entries) {
         None => false,
         Some(ObjectType::Group) => true,

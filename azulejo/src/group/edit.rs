@@ -1,6 +1,7 @@
 //! Creating groups, and changing their members and key-values.
 
 use super::{Group, GroupHandle, Member, ObjectType};
+use crate::array::removal::UNFINISHED_COPY;
 use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
@@ -92,19 +93,26 @@ impl GroupHandle {
     /// Creates an empty group.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or group lies there, or another one has made it at the
-    /// same time, where the storage can tell who is the first.
+    /// [`Error::AlreadyExists`] if an array or group lies there, or an unfinished copy of one, or
+    /// another one has made it at the same time, where the storage can tell who is the first.
     pub fn create(&self) -> Result<()> {
+        self.create_in(false)
+    }
+
+    /// As [`Self::create`]; `copying`: in a place that the caller has noted to be that of a copy.
+    pub(crate) fn create_in(&self, copying: bool) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let location = self.context.locate(&uri)?;
         crate::array::removal::finish_deletion(&location)?;
         let taken = || Error::AlreadyExists {
             uri: uri.to_string(),
         };
-        if ObjectType::at(&location)?.is_some() {
+        let storage = &location.storage;
+        let is_copy =
+            || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
+        if ObjectType::at(&location)?.is_some() || !copying && is_copy()? {
             return Err(taken());
         }
-        let storage = &location.storage;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
         // Of two who make it at once, one has made it.
         match put_first(&**storage, &location.path.join(GROUP_FILE), Bytes::new()) {
@@ -404,7 +412,13 @@ impl GroupEditor {
             .storage
             .make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
         let payload = GroupDetails { version, members }.encode();
-        put_tile_if_there(context, location, None, &group_details_path(&name), &payload)
+        put_tile_if_there(
+            context,
+            location,
+            None,
+            &group_details_path(&name),
+            &payload,
+        )
     }
 
     /// Details go on in the version that the newest ones have: readers of version 1 take the last

@@ -379,6 +379,35 @@ fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
 }
 
 #[test]
+fn nothing_is_made_in_the_place_of_a_copy_and_a_copy_takes_nothing_away() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/b");
+    let place = to.clone();
+    // What a killed copy has left is somebody else's until it is deleted, or the copy ends.
+    let (context, other) = hooked(BEGUN, move |context| {
+        let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10);
+        let made = context.array(&place).create(new.build().unwrap());
+        assert!(matches!(made, Err(Error::AlreadyExists { .. })), "{made:?}");
+        let made = context.group(&place).create();
+        assert!(matches!(made, Err(Error::AlreadyExists { .. })), "{made:?}");
+    });
+    make_array(&other, "mem://a");
+    let now = crate::clock::next_timestamp();
+    context.object("mem://a").copy_at(now, &to).unwrap();
+    is_array(&other, &to);
+    // Something that has come in between stays.
+    make_group(&other, &format!("{local}/c"), &[]);
+    let copied = context
+        .object("mem://a")
+        .copy_at(now, &format!("{local}/c"));
+    assert!(
+        matches!(copied, Err(Error::AlreadyExists { .. })),
+        "{copied:?}"
+    );
+    assert!(other.group(&format!("{local}/c")).open().is_ok());
+}
+
+#[test]
 fn nothing_is_added_to_an_array_that_was_made_where_another_was() {
     let (_folder, [memory, local]) = places();
     for place in [memory, format!("{local}/a")] {

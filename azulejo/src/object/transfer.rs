@@ -236,6 +236,22 @@ impl Note {
     pub fn remove(target: &Location) -> Result<()> {
         target.storage.delete(&[target.path.join(UNFINISHED_COPY)])
     }
+
+    /// Notes that a copy begins, in the place of what is left of the same one. `refuse_other` has been
+    /// asked before. Who makes something else there comes before that, or finds the note.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if anything else lies there.
+    pub fn begin_anew(&self, target: &Location, uri: &Uri) -> Result<()> {
+        let _making = Making::wait(target, self, uri)?;
+        let Location { storage, path } = target;
+        let mut left = storage.list(path)?;
+        // The note goes when it is written anew.
+        left.retain(|entry| !is_claim(&entry.name) && entry.name != UNFINISHED_COPY);
+        let left = left.into_iter().map(|entry| path.join(&entry.name));
+        storage.delete(&left.collect::<Vec<_>>())?;
+        self.put(target)
+    }
 }
 
 /// Whether a folder gets another name at once, with all that lies in it: where folders are more
