@@ -103,13 +103,7 @@ impl ArrayHandle {
         let name = TimestampedName::versioned(time, time, head.schema.version.number());
         let path = suffixed_commit_path(&name, suffix);
         let schema = head.schema_file();
-        put_tile_if_there(
-            context,
-            &head.location,
-            Some(&schema),
-            &path,
-            &encode(kept),
-        )?;
+        put_tile_if_there(context, &head.location, Some(&schema), &path, &encode(kept))?;
         Ok(name.to_string())
     }
 }

@@ -175,11 +175,7 @@ fn choose<'a>(
 }
 
 /// Deletes fragments; returns the files that were written.
-fn delete(
-    head: &Head,
-    commits: &Commits,
-    chosen: &[&CommittedFragment],
-) -> Result<Vec<StorePath>> {
+fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<Vec<StorePath>> {
     let (location, storage) = (&head.location, &head.location.storage);
     let at = |path: &str| location.path.join(path);
     // Files that make fragments exist: of old ones, which go one by one, and of others.

@@ -135,6 +135,10 @@ impl ArrayHandle {
             let operation = context.begin();
             let mut cells = 0;
             for (label, of) in array.labels().iter().zip(&labels) {
+                // An array elsewhere is the same one for both.
+                if label.external {
+                    continue;
+                }
                 let past = Past {
                     then: of.clone(),
                     now: target.open_label(&label.name)?,
