@@ -55,7 +55,13 @@ impl ArrayHandle {
             Error::InvalidArgument(format!("cannot label {}: {name}: {reason}", head.uri))
         };
         let bounds = bounds(&head.schema, label).map_err(|reason| bad(&reason))?;
-        let reference = label.reference(&free_folder(&head.location)?);
+        let mut folder = free_folder(&head.location)?;
+        if lock.is_claim() {
+            // Who takes this process for dead may find the same folder free, and each would take the
+            // other's files for its own.
+            folder = format!("{folder}_{}", uuid::Uuid::new_v4().simple());
+        }
+        let reference = label.reference(&folder);
         let (next, own) = (head.schema)
             .labelled(reference.clone())
             .map_err(|error| bad(&error))?;

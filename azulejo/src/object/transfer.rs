@@ -64,6 +64,8 @@ impl ObjectHandle {
         copy(context, &from_uri, &location, &target, || {
             moved.put(&target)
         })?;
+        // Who was overtaken does not know what lies there now; the same move goes on from here.
+        lock.confirm(&location)?;
         finish_move(&location, &target)
     }
 
