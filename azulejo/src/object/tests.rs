@@ -379,6 +379,30 @@ fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
 }
 
 #[test]
+fn a_copy_with_large_files_goes_on() {
+    let (_folder, [_, local]) = places();
+    let (from, to) = (format!("{local}/a"), format!("{local}/b"));
+    let context = context();
+    make_array(&context, &from);
+    let large = vec![7; 9 << 20];
+    std::fs::write(format!("{from}/large"), &large).unwrap();
+    context.object(&from).copy_to(&to).unwrap();
+    // It was killed while it wrote that file, and before its end.
+    let source = Uri::parse(&from).unwrap().to_string();
+    for len in [1 << 20, large.len()] {
+        std::fs::write(format!("{to}/large"), &large[..len]).unwrap();
+        std::fs::write(format!("{to}/__azulejo_copy"), &source).unwrap();
+        context.object(&from).copy_to(&to).unwrap();
+        is_array(&context, &to);
+        assert!(
+            std::fs::read(format!("{to}/large")).unwrap() == large,
+            "{len}"
+        );
+        assert!(context.object(&to).unfinished_copy().unwrap().is_none());
+    }
+}
+
+#[test]
 fn nothing_is_made_in_the_place_of_a_copy_and_a_copy_takes_nothing_away() {
     let (_folder, [_, local]) = places();
     let to = format!("{local}/b");

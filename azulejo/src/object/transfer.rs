@@ -545,8 +545,8 @@ const HOLLOW: u64 = 1024;
 /// First bytes of files that are compared.
 const COMPARED: u64 = 64 << 10;
 
-/// The files that an unfinished copy has as a whole: a file gets its name when all of it is there.
-/// What the original does not have is removed.
+/// The files that an unfinished copy has as a whole, where listings tell that: a file gets its name
+/// when all of it is there. Others are removed, and what the original does not have.
 fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>> {
     if Note::at(target)?.is_none() {
         return Ok(HashSet::new());
@@ -563,9 +563,10 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
             Some(original) if size.is_some() && size == *original => {
                 there.insert(file);
             }
-            Some(_) => {}
             None if file == UNFINISHED_COPY => {}
-            None => stale.push(target.path.join(&file)),
+            // Of a file of which nobody knows how much is there all is copied anew; a large one takes
+            // no other's place.
+            Some(_) | None => stale.push(target.path.join(&file)),
         }
     }
     target.storage.delete(&stale)?;
