@@ -1,8 +1,9 @@
 use super::*;
 use crate::array::TimeRange;
 use crate::column::{ColumnBuffers, ColumnSet};
+use crate::condition::{Comparison, Condition};
 use crate::config::Config;
-use crate::consolidate::{Mode, VacuumOptions};
+use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::group::NewMember;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
 use crate::write::{WriteLayout, WriteOptions};
@@ -376,6 +377,49 @@ fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
     let gone = changes.commit().unwrap_err();
     assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
     assert_eq!(other.object("mem://g/sub/a").object_type().unwrap(), None);
+}
+
+#[test]
+fn nothing_is_purged_that_a_moment_shows_which_got_its_name_meanwhile() {
+    let (_folder, [_, local]) = places();
+    let uri = format!("{local}/a");
+    let make = ArraySchema::sparse()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let write = |context: &Context, time: u64| {
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(&uri).writer(options).unwrap();
+        let columns = [
+            ColumnBuffers::of_values("x", vec![time as i32]),
+            ColumnBuffers::of_values("a", vec![7i32]),
+        ];
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    };
+    let plain = context();
+    plain.array(&uri).create_at(make, 1).unwrap();
+    write(&plain, 10);
+    write(&plain, 20);
+    let value = 10i32.to_le_bytes().to_vec();
+    let condition = Condition::compare("x", Comparison::Eq, value);
+    plain
+        .array(&uri)
+        .delete_cells(&condition, Some(30))
+        .unwrap();
+    let (place, other) = (uri.clone(), plain.clone());
+    let named = std::sync::Once::new();
+    let context = plain.observed(move |_| {
+        named.call_once(|| {
+            let object = other.object(&place);
+            object.create_snapshot("then", Some(25)).unwrap();
+        });
+    });
+    let options = FragmentOptions::new().purge_deleted_cells(true);
+    let refused = context.array(&uri).consolidate(&options).unwrap_err();
+    assert!(refused.to_string().contains("then"), "{refused}");
+    let shown = plain.array(&format!("{uri}@then")).open().unwrap();
+    assert_eq!(shown.fragments().len(), 2);
 }
 
 #[test]
