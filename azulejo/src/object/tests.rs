@@ -379,6 +379,47 @@ fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
     assert_eq!(other.object("mem://g/sub/a").object_type().unwrap(), None);
 }
 
+/// An enumeration, which an evolution writes before its schema.
+const ENUMERATION: When = |path, _| path.as_str().contains("__enumerations");
+/// A schema, which it writes last.
+const SCHEMA: When = |path, _| path.as_str().contains("/__schema/__1");
+
+#[test]
+fn an_evolution_in_a_group_that_is_moved_goes_along_or_is_refused() {
+    for (when, goes_along) in [(ENUMERATION, false), (SCHEMA, true)] {
+        let (_folder, [_, local]) = places();
+        let (group, to) = (format!("{local}/g"), format!("{local}/moved"));
+        let (from, place) = (group.clone(), to.clone());
+        let (context, other) = hooked(when, move |context| {
+            context.object(&from).rename_to(&place).unwrap();
+        });
+        make_array(&other, &format!("{group}/a"));
+        make_group(&other, &group, &[NewMember::relative("a")]);
+        let more = Enumeration::of_strings("more", Datatype::StringUtf8, true, ["c"]).unwrap();
+        let evolution = SchemaEvolution {
+            add_enumerations: vec![more],
+            add_attributes: vec![
+                Attribute::new("v", Datatype::UInt8, CellValNum::ONE).enumerated("more"),
+            ],
+            ..SchemaEvolution::default()
+        };
+        let evolved = context
+            .array(&format!("{group}/a"))
+            .evolve(&evolution, None);
+        match goes_along {
+            true => evolved.unwrap(),
+            false => assert!(
+                matches!(evolved, Err(Error::NotFound { .. })),
+                "{evolved:?}"
+            ),
+        }
+        let moved = other.array(&format!("{to}/a")).open().unwrap();
+        assert_eq!(moved.schema().attributes.len(), 1 + usize::from(goes_along));
+        is_array(&other, &format!("{to}/a"));
+        assert!(!std::path::Path::new(&group).exists());
+    }
+}
+
 #[test]
 fn nothing_is_purged_that_a_moment_shows_which_got_its_name_meanwhile() {
     let (_folder, [_, local]) = places();
