@@ -212,7 +212,10 @@ pub fn makes_array(statement: &Statement) -> bool {
 }
 
 /// A name of one, two or three parts, as it stands.
-fn reference_of(name: &ObjectName) -> Result<TableReference> {
+///
+/// # Errors
+/// Other names.
+pub fn reference_of(name: &ObjectName) -> Result<TableReference> {
     let parts = name.0.iter().map(|part| part.as_ident());
     let parts = parts.collect::<Option<Vec<_>>>().unwrap_or_default();
     match parts.as_slice() {

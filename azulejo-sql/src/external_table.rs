@@ -11,6 +11,8 @@ use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Constraint, Constraints};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::CreateExternalTable;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::DataType as SqlType;
 use std::sync::Arc;
 
 /// The name behind `STORED AS`.
@@ -81,10 +83,38 @@ impl TableProviderFactory for ArrayTableFactory {
                 )));
             }
         }
+        // Of a key some columns may be declared, as of others, but none that belongs to no key.
+        let dimensions = &table.array().schema().domain.dimensions;
+        for index in primary_key(&command.constraints).iter().flatten() {
+            let name = columns.field(*index).name();
+            if !dimensions.iter().any(|dimension| dimension.name == *name) {
+                let key: Vec<&str> = dimensions.iter().map(|d| d.name.as_str()).collect();
+                return Err(DataFusionError::Plan(format!(
+                    "{uri}: the array there has the key ({}), to which {name} does not belong",
+                    key.join(", ")
+                )));
+            }
+        }
         let table = table.showing_first(columns)?;
         let table = table.with_defaults(command.column_defaults.clone())?;
         Ok(Arc::new(table))
     }
+}
+
+/// A statement whose timestamps have units of arrays: for two digits of a second these are milliseconds.
+/// DataFusion knows no others either.
+pub fn with_units(mut statement: Statement) -> Statement {
+    if let Statement::CreateExternalTable(create) = &mut statement
+        && create.file_type.eq_ignore_ascii_case(FILE_TYPE)
+    {
+        for column in &mut create.columns {
+            // Beyond nine digits there is no unit.
+            if let SqlType::Timestamp(Some(digits @ 0..=9), _) = &mut column.data_type {
+                *digits = digits.next_multiple_of(3);
+            }
+        }
+    }
+    statement
 }
 
 /// What other tables have: an array would be another one than was asked for.

@@ -43,6 +43,8 @@
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `time_rule` | times beside moments of finer units |
+//! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -60,6 +62,7 @@ mod change;
 mod change_rule;
 mod columns;
 mod create_table;
+mod default_values;
 mod delete;
 mod delete_rows;
 mod dialect;
@@ -88,6 +91,7 @@ mod table;
 mod table_key;
 mod target;
 mod tile_rule;
+mod time_rule;
 mod time_travel;
 mod write;
 mod write_dense;
@@ -98,7 +102,9 @@ pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};
 pub use change_rule::ChangeRule;
 pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
-pub use session::{run, session, session_in, session_of_tables, session_with, sql, statements};
+pub use session::{
+    ends_statement, run, session, session_in, session_of_tables, session_with, sql, statements,
+};
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
 pub use yield_rule::YieldRule;
 

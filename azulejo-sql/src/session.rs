@@ -3,13 +3,15 @@
 use crate::aggregate::AggregateRule;
 use crate::change_rule::ChangeRule;
 use crate::create_table::{self, NewArrayOfRows};
+use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
-use crate::external_table::{ArrayTableFactory, FILE_TYPE};
+use crate::external_table::{ArrayTableFactory, FILE_TYPE, with_units};
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
+use crate::time_rule::TimeRule;
 use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
@@ -19,6 +21,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -83,6 +86,7 @@ pub fn builder(
         .with_runtime_env(environment)
         .with_default_features()
         .with_analyzer_rule(Arc::new(TileRule))
+        .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))
@@ -131,6 +135,24 @@ pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
     parser.parse_statements()
 }
 
+/// Whether a text ends a statement: with a semicolon that is no part of a comment, a text or a name.
+#[must_use]
+pub fn ends_statement(text: &str) -> bool {
+    match Tokenizer::new(&ArrayDialect::default(), text).tokenize() {
+        Ok(tokens) => {
+            let mut said = tokens.iter().rev();
+            // Comments are white space.
+            let last = said.find(|token| !matches!(token, Token::Whitespace(_)));
+            last == Some(&Token::SemiColon)
+        }
+        // What has begun may end in the next line. What else is wrong, whoever runs it is told.
+        Err(error) => {
+            let open = ["Unterminated", "EOF"];
+            !open.iter().any(|sign| error.message.contains(sign)) && text.trim_end().ends_with(';')
+        }
+    }
+}
+
 /// Plans a statement; its rows come when they are asked for.
 ///
 /// # Errors
@@ -139,7 +161,38 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
     }
+    let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
-    let plan = state.statement_to_plan(statement).await?;
+    let plan = default_values::plan(&state, statement).await?;
     session.execute_logical_plan(plan).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ends_statement;
+
+    #[test]
+    fn semicolons_end_statements_where_they_are_some() {
+        for text in [
+            "SELECT 1;",
+            "SELECT 1; \n",
+            "SELECT ';';",
+            "SELECT 1; -- done",
+            "SELECT 1 -- one\n;",
+            "SELECT \"a;b\" /* ; */ ;",
+        ] {
+            assert!(ends_statement(text), "{text}");
+        }
+        for text in [
+            "",
+            "SELECT 1",
+            "DELETE FROM t -- WHERE id = 5;\n",
+            "SELECT 'a;\n",
+            "SELECT \"a;\n",
+            "SELECT 1 /* ;\n",
+            "SELECT 1 /* ; */",
+        ] {
+            assert!(!ends_statement(text), "{text}");
+        }
+    }
 }

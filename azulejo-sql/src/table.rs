@@ -16,7 +16,7 @@ use azulejo::array::PinnedSnapshot;
 use azulejo::{Array, ArrayHandle, Subarray, TimeRange};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, SchemaExt, Statistics};
+use datafusion::common::{SchemaExt, Statistics};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
@@ -89,7 +89,8 @@ pub struct ArrayTable {
     /// The columns as the table shows them, by their indices in `columns`.
     order: Vec<usize>,
     schema: SchemaRef,
-    constraints: Constraints,
+    /// The columns that tell rows apart, as the table shows them; none of an array with duplicates.
+    key: Vec<usize>,
     /// What `INSERT` writes where it says nothing, by column.
     defaults: HashMap<String, Expr>,
     /// The array as it was when the table was made.
@@ -134,7 +135,7 @@ impl ArrayTable {
             order: Vec::new(),
             schema: Arc::clone(columns.schema()),
             columns,
-            constraints: Constraints::default(),
+            key: Vec::new(),
             defaults: HashMap::new(),
             array,
         };
@@ -153,7 +154,7 @@ impl ArrayTable {
         let mut order: Vec<usize> = (0..own.fields().len()).collect();
         order.sort_by_key(rank);
         self.schema = Arc::new(own.project(&order)?);
-        self.constraints = key_of(&self.array, &self.columns, &order);
+        self.key = key_of(&self.array, &self.columns, &order);
         self.order = order;
         Ok(self)
     }
@@ -195,6 +196,13 @@ impl ArrayTable {
         &self.columns
     }
 
+    /// The columns that tell rows apart, by their indices; none of an array with duplicates, or where SQL
+    /// takes some coordinates for one.
+    #[must_use]
+    pub fn key(&self) -> &[usize] {
+        &self.key
+    }
+
     /// The array as it was when the table was made.
     #[must_use]
     pub fn array(&self) -> &Array {
@@ -231,15 +239,16 @@ pub async fn blocking<T: Send + 'static>(
         .map_err(external)
 }
 
-/// Without duplicates the dimensions are a key, if SQL tells coordinates apart: plans leave out groups
-/// that a key makes needless. Columns stand in this order.
-fn key_of(array: &Array, columns: &TableColumns, order: &[usize]) -> Constraints {
+/// Without duplicates the dimensions are a key, if SQL tells coordinates apart. Columns stand in this
+/// order.
+fn key_of(array: &Array, columns: &TableColumns, order: &[usize]) -> Vec<usize> {
     let schema = array.schema();
     let mut dimensions = schema.domain.dimensions.iter().enumerate();
-    let key = !schema.allows_dups && dimensions.all(|(d, of)| columns.shows_each(d, of));
+    if schema.allows_dups || !dimensions.all(|(d, of)| columns.shows_each(d, of)) {
+        return Vec::new();
+    }
     let shown = |d| order.iter().position(|index| *index == d);
-    let key = key.then(|| (0..schema.domain.ndim()).filter_map(shown).collect());
-    Constraints::new_unverified(key.map(Constraint::PrimaryKey).into_iter().collect())
+    (0..schema.domain.ndim()).filter_map(shown).collect()
 }
 
 #[async_trait]
@@ -248,9 +257,8 @@ impl TableProvider for ArrayTable {
         Arc::clone(&self.schema)
     }
 
-    fn constraints(&self) -> Option<&Constraints> {
-        Some(&self.constraints)
-    }
+    // Plans are told of no key. DataFusion 55 takes what is a key of one side of a join for a key of what
+    // is grouped behind the join, though it comes there many times, and leaves groups out for it.
 
     fn table_type(&self) -> TableType {
         TableType::Base

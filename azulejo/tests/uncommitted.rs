@@ -8,8 +8,11 @@ use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::schema::{NewArray, SchemaEvolution};
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
+use azulejo::storage::{LockFolder, MemoryStorage, Storage, StorageLayer, StorePath};
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error};
+use bytes::Bytes;
+use std::sync::{Arc, Mutex};
 
 const URI: &str = "mem://array";
 
@@ -138,6 +141,72 @@ fn what_is_missing_or_counts_already_is_refused() {
     assert!(error.to_string().contains("counts already"), "{error}");
     assert_eq!(cells(&context), [1; 10]);
     array.commit_fragments(&[]).unwrap();
+}
+
+/// A storage over a network that keeps commits to itself, and does not answer.
+#[derive(Debug, Default)]
+struct Silent {
+    inner: MemoryStorage,
+    /// What was sent, while it is so.
+    sent: Mutex<Option<Vec<(StorePath, Bytes)>>>,
+}
+
+impl StorageLayer for Silent {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
+    }
+
+    fn locking(&self) -> Option<&dyn LockFolder> {
+        None
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> azulejo::Result<()> {
+        match &mut *self.sent.lock().unwrap() {
+            Some(sent) if path.to_string().contains("/__commits/") => {
+                sent.push((path.clone(), body));
+                Err(Error::Storage {
+                    op: "write",
+                    uri: path.to_string(),
+                    source: std::io::ErrorKind::TimedOut.into(),
+                })
+            }
+            _ => self.inner.put(path, body),
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_arrives_late_finds_its_fragments() {
+    for several in [false, true] {
+        let silent = Arc::new(Silent::default());
+        let local = Arc::new(MemoryStorage::new());
+        let memory = Arc::clone(&silent);
+        let context = Context::with_storages(Config::default(), None, local, memory).unwrap();
+        let array = context.array(URI);
+        array.create(row()).unwrap();
+        let mut names = write(&context, 0, vec![1; 10]).unwrap();
+        if several {
+            names.extend(write(&context, 0, vec![2; 5]).unwrap());
+        }
+        *silent.sent.lock().unwrap() = Some(Vec::new());
+        array.commit_fragments(&names).unwrap_err();
+        let sent = silent.sent.lock().unwrap().take().unwrap();
+        assert_eq!(sent.len(), 1);
+        // Whoever gives up what he has written does not know.
+        let error = array.discard_fragments(&names).unwrap_err();
+        assert!(error.to_string().contains("may count later"), "{error}");
+        assert_eq!(cells(&context), [i32::MIN; 10]);
+        for (path, body) in sent {
+            Storage::put(&silent.inner, &path, body).unwrap();
+        }
+        let found = cells(&context);
+        assert_eq!(
+            found.iter().filter(|cell| **cell > 0).count(),
+            10,
+            "{found:?}"
+        );
+        array.commit_fragments(&names).unwrap();
+    }
 }
 
 /// Adds cells behind the end, however many others do; how often another one was faster.

@@ -3,6 +3,7 @@
 use super::Limits;
 use super::session::SharedSession;
 use crate::error::Result as SqlResult;
+use crate::table::ArrayTable;
 use arrow_flight::sql::metadata::{
     SqlInfoData, SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,
 };
@@ -13,7 +14,6 @@ use arrow_flight::sql::{
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{SchemaProvider, TableProvider};
-use datafusion::common::Constraint;
 use datafusion::error::DataFusionError;
 use std::sync::Arc;
 use tonic::Status;
@@ -170,14 +170,9 @@ impl Metadata {
 /// The columns of a table's key, in their order.
 fn key_of(table: &Arc<dyn TableProvider>) -> Vec<String> {
     let schema = table.schema();
-    let keys = table.constraints().into_iter().flat_map(|all| all.iter());
-    let key = keys.filter_map(|constraint| match constraint {
-        Constraint::PrimaryKey(columns) => Some(columns),
-        Constraint::Unique(_) => None,
-    });
-    let columns = key
-        .flatten()
-        .filter_map(|&column| schema.fields().get(column));
+    let table = table.downcast_ref::<ArrayTable>();
+    let key = table.map(ArrayTable::key).unwrap_or_default().iter();
+    let columns = key.filter_map(|&column| schema.fields().get(column));
     columns.map(|field| field.name().clone()).collect()
 }
 

@@ -46,7 +46,8 @@ impl Statements {
             return Err(Status::invalid_argument("send one statement at a time"));
         };
         number_parameters(&mut statement);
-        let plan = self.session.state().statement_to_plan(statement).await;
+        let state = self.session.state();
+        let plan = crate::default_values::plan(&state, statement).await;
         let plan = plan.map_err(|error| status(&error))?;
         self.allow(&plan)?;
         Ok(plan)
@@ -268,7 +269,12 @@ fn stored(plan: &LogicalPlan) -> Result<HashSet<String>, DataFusionError> {
         return Ok(stored);
     };
     change.input.apply(|plan| {
-        if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Values(_)) {
+        // Rows with DEFAULT among their values lie apart.
+        let makes_rows = matches!(
+            plan,
+            LogicalPlan::Projection(_) | LogicalPlan::Values(_) | LogicalPlan::Union(_)
+        );
+        if !makes_rows {
             return Ok(TreeNodeRecursion::Jump);
         }
         plan.apply_expressions(|expr| {

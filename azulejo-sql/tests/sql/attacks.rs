@@ -213,7 +213,11 @@ async fn arrays_of_all_kinds_answer_what_users_ask() -> TestResult {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moments_compare_as_in_memory() -> TestResult {
     let context = Context::new(Config::default(), None)?;
-    let (arrays, memory) = (azulejo_sql::session(&context), SessionContext::new());
+    // Sessions of ours, both: of others, moments between two ticks are cut.
+    let (arrays, memory) = (
+        azulejo_sql::session(&context),
+        azulejo_sql::session(&context),
+    );
     let units = ["Second", "Millisecond", "Microsecond", "Nanosecond"];
     let mut queries = Vec::new();
     for (i, unit) in units.iter().enumerate() {
@@ -284,6 +288,139 @@ async fn moments_compare_as_in_memory() -> TestResult {
     let (wrong, answered) = differences(&arrays, &memory, queries.into_iter()).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(answered > 500, "{answered}");
+    Ok(())
+}
+
+/// What lies between two ticks of a column is neither of them, and days are compared as far as they reach.
+#[tokio::test]
+async fn moments_between_two_ticks_are_neither() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let of = "SELECT arrow_cast(column1, 'Int64') AS n, arrow_cast(arrow_cast(column2, 'Int64'), 'Timestamp(Second, None)') AS t, \
+         arrow_cast(arrow_cast(column3, 'Int64'), 'Timestamp(Second, None)') AS u, arrow_cast(column4, 'Date32') AS d FROM \
+         (VALUES (0, -1, -1, '0001-01-01'), (1, 0, 0, '1970-01-01'), (2, 1, 1, '1970-01-02'), (3, 2, NULL, '9999-12-31'))";
+    rows(&session, &format!("CREATE TABLE plain AS {of}")).await?;
+    let create = "CREATE TABLE stored WITH (location = 'mem://between', dimensions = 't') AS ";
+    rows(&session, &format!("{create}{of}")).await?;
+    let (half, before) = (
+        "TIMESTAMP '1970-01-01T00:00:00.5'",
+        "TIMESTAMP '1969-12-31T23:59:59.5'",
+    );
+    let (one, behind) = (
+        "TIMESTAMP '1970-01-01T00:00:01'",
+        "TIMESTAMP '1970-01-01T00:00:01.000000001'",
+    );
+    let cases: &[(String, &[&str])] = &[
+        (format!("t < {half}"), &["0", "1"]),
+        (format!("t <= {half}"), &["0", "1"]),
+        (format!("t >= {half}"), &["2", "3"]),
+        (format!("{half} < t"), &["2", "3"]),
+        (format!("t > {before}"), &["1", "2", "3"]),
+        (format!("t < {before}"), &["0"]),
+        (format!("t = {half}"), &[]),
+        (format!("t <> {half}"), &["0", "1", "2", "3"]),
+        (format!("u <> {half}"), &["0", "1", "2"]),
+        (format!("NOT (u = {half})"), &["0", "1", "2"]),
+        (format!("u = {one}"), &["2"]),
+        (format!("u IN ({half})"), &[]),
+        (format!("u NOT IN ({half})"), &["0", "1", "2"]),
+        (format!("u IN ({half}, {one})"), &["2"]),
+        (format!("u NOT IN ({half}, {one})"), &["0", "1"]),
+        (format!("u NOT IN ({half}, NULL)"), &[]),
+        (format!("t BETWEEN {before} AND {behind}"), &["1", "2"]),
+        (format!("t NOT BETWEEN {before} AND {behind}"), &["0", "3"]),
+        (format!("u IS DISTINCT FROM {half}"), &["0", "1", "2", "3"]),
+        (format!("u IS NOT DISTINCT FROM {half}"), &[]),
+        (format!("d < {half}"), &["0", "1"]),
+        (format!("d >= {half}"), &["2", "3"]),
+        ("d = TIMESTAMP '1970-01-02T00:00:00'".to_owned(), &["2"]),
+        (
+            format!("d IN ({one}, TIMESTAMP '1970-01-02T00:00:00')"),
+            &["2"],
+        ),
+        ("d < now()".to_owned(), &["0", "1", "2"]),
+    ];
+    for table in ["plain", "stored"] {
+        for (condition, expected) in cases {
+            let query = format!("SELECT n FROM {table} WHERE {condition} ORDER BY n");
+            assert_eq!(rows(&session, &query).await?, *expected, "{query}");
+            let truth = format!(
+                "SELECT n FROM (SELECT n, {condition} AS c FROM {table}) WHERE c ORDER BY n"
+            );
+            assert_eq!(rows(&session, &truth).await?, *expected, "{truth}");
+        }
+    }
+    rows(&session, &format!("DELETE FROM stored WHERE t = {half}")).await?;
+    let count = "SELECT count(*) FROM stored";
+    assert_eq!(rows(&session, count).await?, ["4"]);
+    rows(&session, &format!("DELETE FROM stored WHERE t < {half}")).await?;
+    assert_eq!(rows(&session, count).await?, ["2"]);
+    Ok(())
+}
+
+/// Moments in nanoseconds have years, beside those that nanoseconds do not reach too.
+#[tokio::test]
+async fn years_beyond_nanoseconds_compare_as_years() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let of = "SELECT arrow_cast(column1, 'Int64') AS n, arrow_cast(arrow_cast(column2, 'Int64'), 'Timestamp(Nanosecond, None)') AS t \
+         FROM (VALUES (0, -1), (1, 0), (2, 1704067200000000000), (3, NULL))";
+    rows(&session, &format!("CREATE TABLE plain AS {of}")).await?;
+    let create = "CREATE TABLE stored WITH (location = 'mem://years', dimensions = 'n') AS ";
+    rows(&session, &format!("{create}{of}")).await?;
+    let all: &[&str] = &["0", "1", "2"];
+    let none: &[&str] = &[];
+    let cases: &[(&str, &[&str])] = &[
+        ("< 3000", all),
+        ("> 1600", all),
+        (">= 1677", all),
+        ("<= 2262", all),
+        ("<> 0", all),
+        ("BETWEEN 1600 AND 3000", all),
+        ("NOT BETWEEN 1600 AND 1969", &["1", "2"]),
+        ("NOT IN (1969, 3000)", &["1", "2"]),
+        ("IN (3000, 2024)", &["2"]),
+        ("> 3000", none),
+        ("= 1600", none),
+        ("> 1969", &["1", "2"]),
+        ("= 1969", &["0"]),
+    ];
+    for table in ["plain", "stored"] {
+        for (condition, expected) in cases {
+            let query =
+                format!("SELECT n FROM {table} WHERE extract(year FROM t) {condition} ORDER BY n");
+            assert_eq!(rows(&session, &query).await?, *expected, "{query}");
+        }
+        let query = format!("SELECT n FROM {table} WHERE 3000 > date_part('year', t) ORDER BY n");
+        assert_eq!(rows(&session, &query).await?, all, "{query}");
+    }
+    Ok(())
+}
+
+/// What is a key of one array is none of what it is joined with.
+#[tokio::test]
+async fn groups_behind_a_join_are_told_apart() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "CREATE TABLE s WITH (location = 'mem://s', dimensions = 'a') AS SELECT column1 AS a, column2 AS name FROM (VALUES (1, 'x'), (2, 'y'))",
+        "CREATE TABLE m WITH (location = 'mem://m', dimensions = 'id') AS SELECT column1 AS id, column2 AS s, column3 AS d \
+         FROM (VALUES (1, 1, 1), (2, 1, 1), (3, 1, 2), (4, 2, 1), (5, 1, 3))",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for join in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"] {
+        let days = format!(
+            "SELECT s.a, m.d, count(*) AS n FROM m {join} s ON m.s = s.a GROUP BY s.a, m.d"
+        );
+        let query =
+            format!("SELECT a, count(*) FROM ({days}) AS g GROUP BY a, n ORDER BY a, count(*)");
+        let expected = ["1|1", "1|2", "2|1"];
+        assert_eq!(rows(&session, &query).await?, expected, "{join}");
+    }
+    let names =
+        "SELECT s.a, s.name, count(*) FROM m JOIN s ON m.s = s.a GROUP BY s.a, s.name ORDER BY s.a";
+    assert_eq!(rows(&session, names).await?, ["1|x|4", "2|y|1"]);
     Ok(())
 }
 

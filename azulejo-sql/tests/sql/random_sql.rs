@@ -252,7 +252,7 @@ impl Query {
         };
         let list = |columns: &[String]| columns.join(", ");
         let (mut order, mut limited) = (None, false);
-        let sql = match numbers.below(18) {
+        let sql = match numbers.below(19) {
             8 => {
                 // The first rows by any column: what they teach narrows the scan.
                 let key = &numbers.pick(columns).0;
@@ -346,6 +346,16 @@ impl Query {
                     numbers.below(20),
                     numbers.below(8)
                 )
+            }
+            18 => {
+                // Groups of groups behind a join.
+                let (key, dimension) =
+                    (&numbers.pick(columns).0, &numbers.pick(&columns[..ndim]).0);
+                let inner = condition(columns, numbers, 1);
+                let groups = format!(
+                    "SELECT p.{key} AS r, q.i AS w, count(*) AS n FROM (SELECT * FROM a{filter}) AS p JOIN (SELECT * FROM a WHERE {inner}) AS q ON p.{dimension} = q.{dimension} GROUP BY p.{key}, q.i"
+                );
+                format!("SELECT r, n, count(*) AS m FROM ({groups}) AS g GROUP BY r, n")
             }
             0..=2 => {
                 let mut chosen: Vec<String> = Vec::new();
@@ -492,17 +502,25 @@ fn literal(name: &str, data_type: &DataType, numbers: &mut Numbers) -> String {
                 _ => real.to_owned(),
             }
         }
-        DataType::Date32 => format!("DATE '1970-01-{:02}'", 1 + numbers.below(28)),
+        DataType::Date32 => {
+            let day = format!("1970-01-{:02}", 1 + numbers.below(28));
+            match numbers.below(6) {
+                0 => format!("TIMESTAMP '{day} 12:00:00'"),
+                1 => format!("TIMESTAMP '{day} 00:00:00'"),
+                _ => format!("DATE '{day}'"),
+            }
+        }
         DataType::Timestamp(TimeUnit::Second, _) => format!(
-            "TIMESTAMP '1970-01-01 {:02}:{:02}:00'",
+            "TIMESTAMP '1970-01-01 {:02}:{:02}:{}'",
             numbers.below(5),
-            numbers.pick(&[0, 30])
+            numbers.pick(&[0, 30]),
+            numbers.pick(&["00", "00", "00.5"])
         ),
         DataType::Timestamp(..) => {
             format!(
                 "TIMESTAMP '1970-01-01 00:00:0{}.{}'",
                 numbers.below(3),
-                numbers.pick(&[0, 25, 5])
+                numbers.pick(&["0", "25", "5", "2505"])
             )
         }
         DataType::Dictionary(..) => {

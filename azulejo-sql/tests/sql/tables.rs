@@ -1038,6 +1038,33 @@ async fn columns_come_as_a_statement_says() -> TestResult {
 }
 
 #[tokio::test]
+async fn timestamps_have_the_next_finer_unit() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    let create = "CREATE EXTERNAL TABLE t (k INT, a TIMESTAMP(0), b TIMESTAMP(2), c TIMESTAMP(4), d TIMESTAMP(7), e TIMESTAMP, PRIMARY KEY (k)) STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, create).await?;
+    let time = "'2024-05-01 12:00:00.25'";
+    let insert =
+        format!("INSERT INTO t VALUES (1, '2024-05-01 12:00:00', {time}, {time}, {time}, {time})");
+    rows(&session, &insert).await?;
+    let array = context.array("mem://t").open()?;
+    let types = array.schema().attributes.iter().map(|a| a.datatype);
+    let expected = [
+        Datatype::DateTimeSecond,
+        Datatype::DateTimeMilli,
+        Datatype::DateTimeMicro,
+        Datatype::DateTimeNano,
+        Datatype::DateTimeNano,
+    ];
+    assert_eq!(types.collect::<Vec<_>>(), expected);
+    let same = "SELECT count(*) FROM t WHERE b = c AND c = d AND d = e AND a < b";
+    assert_eq!(rows(&session, same).await?, ["1"]);
+    let error = refused(&session, &create.replace("(7)", "(10)")).await;
+    assert!(error.contains("TIMESTAMP"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn text_keys_come_in_the_order_of_sql() -> TestResult {
     let session = session(&Context::new(Config::default(), None)?);
     for statement in [

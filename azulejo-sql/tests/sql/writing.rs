@@ -571,6 +571,28 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
     rows(&session, create).await?;
     rows(&session, "INSERT INTO t (x) VALUES (1)").await?;
     assert_eq!(rows(&session, "SELECT * FROM t").await?, ["1|7"]);
+    for insert in [
+        "INSERT INTO t VALUES (2, DEFAULT), (3, 30)",
+        "INSERT INTO t (v, x) VALUES (default, 4)",
+        // Of its location nobody knows a default.
+        "INSERT INTO 'mem://t' VALUES (5, DEFAULT)",
+    ] {
+        rows(&session, insert).await?;
+    }
+    let all = ["1|7", "2|7", "3|30", "4|7", "5|∅"];
+    assert_eq!(rows(&session, "SELECT * FROM t ORDER BY x").await?, all);
+    let writes = "SELECT count(*) FROM azulejo_history('mem://t')";
+    assert_eq!(rows(&session, writes).await?, ["4"]);
+    for (insert, word) in [
+        ("INSERT INTO t VALUES (DEFAULT, 5), (6, 6)", "null"),
+        ("INSERT INTO t VALUES (DEFAULT, DEFAULT)", "nothing but"),
+        ("INSERT INTO t VALUES (6, DEFAULT, 1)", "3 values for 2"),
+        ("INSERT INTO t VALUES (6, \"DEFAULT\")", "DEFAULT"),
+    ] {
+        let error = refused(&session, insert).await;
+        assert!(error.contains(word), "{error}");
+    }
+    assert_eq!(rows(&session, "SELECT * FROM t ORDER BY x").await?, all);
     for (clause, word) in [
         ("PARTITIONED BY (v)", "PARTITIONED BY"),
         ("WITH ORDER (v)", "WITH ORDER"),
@@ -592,6 +614,12 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
     )
     .await;
     assert!(error.contains("no column v of type"), "{error}");
+    let error = refused(
+        &session,
+        "CREATE EXTERNAL TABLE w (x INT, v INT, PRIMARY KEY (v)) STORED AS AZULEJO LOCATION 'mem://t'",
+    )
+    .await;
+    assert!(error.contains("has the key (x)"), "{error}");
     // Text has neither bounds nor tiles.
     for option in ["'domain.k' 'a..f'", "'tile.k' '10'"] {
         let create = format!(

@@ -144,7 +144,7 @@ pub(crate) fn clean_up_unseen(
 
 /// Whether an error leaves open if an object is still to be written: one about the object, and no
 /// refusal of it.
-fn may_come_late(object: &StorePath, error: &Error) -> bool {
+pub(crate) fn may_come_late(object: &StorePath, error: &Error) -> bool {
     match error {
         // Of a large object the last request may be under way.
         Error::Cancelled => true,

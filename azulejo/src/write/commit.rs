@@ -105,10 +105,27 @@ pub(super) fn commit_together(
     version: FormatVersion,
     folders: &[StorePath],
 ) -> Result<()> {
+    commit_listed(location, schema_name, names, version, &|whole, error| {
+        clean_up_unseen(&*location.storage, whole, folders, error);
+    })
+}
+
+/// Makes several fragments count by one file. Where that fails, `failed` is told which file it was, and
+/// why.
+///
+/// # Errors
+/// As [`WrittenFragment::commit`].
+pub(super) fn commit_listed(
+    location: &Location,
+    schema_name: &str,
+    names: &[TimestampedName],
+    version: FormatVersion,
+    failed: &dyn Fn(&StorePath, &Error),
+) -> Result<()> {
     let names: Vec<(&TimestampedName, FormatVersion)> =
         names.iter().map(|name| (name, version)).collect();
     let schema = seen(schema_name, version);
-    put_consolidated(location, schema, &names, None, folders)
+    put_consolidated(location, schema, &names, None, failed)
 }
 
 /// A delete that does not count yet.
@@ -130,7 +147,9 @@ pub(crate) fn commit_at_once(
 ) -> Result<()> {
     let folders: Vec<StorePath> = fragments.iter().map(|f| f.folder.clone()).collect();
     let names: Vec<_> = fragments.iter().map(|f| (&f.name, f.version)).collect();
-    put_consolidated(location, None, &names, delete, &folders)
+    put_consolidated(location, None, &names, delete, &|whole, error| {
+        clean_up_unseen(&*location.storage, whole, &folders, error);
+    })
 }
 
 fn put_consolidated(
@@ -138,7 +157,7 @@ fn put_consolidated(
     schema: Option<&str>,
     fragments: &[(&TimestampedName, FormatVersion)],
     delete: Option<&WrittenDelete>,
-    folders: &[StorePath],
+    failed: &dyn Fn(&StorePath, &Error),
 ) -> Result<()> {
     let uris: Vec<String> = fragments
         .iter()
@@ -162,7 +181,6 @@ fn put_consolidated(
     let name = TimestampedName::versioned(first, last, version);
     let path = suffixed_commit_path(&name, Suffix::Consolidated);
     put_if_there(location, schema, &path, body.into()).inspect_err(|error| {
-        let whole = location.path.join(&path);
-        clean_up_unseen(&*location.storage, &whole, folders, error);
+        failed(&location.path.join(&path), error);
     })
 }

@@ -5,8 +5,8 @@
 //! that succeeded. What was written and is never named, because a process has died, stays a folder
 //! that readers pass by.
 
-use super::commit::commit_together;
-use crate::array::{ArrayHandle, Head, put_if_there};
+use super::commit::commit_listed;
+use crate::array::{ArrayHandle, Head, may_come_late, put_if_there};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
@@ -15,7 +15,16 @@ use azulejo_format::path::{
 };
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Fragments whose commit was sent over a network and not answered, by their names, which no two have.
+/// It may arrive later, and then they must be there.
+static UNANSWERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn unanswered() -> MutexGuard<'static, BTreeSet<String>> {
+    UNANSWERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl ArrayHandle {
     /// Makes fragments that were written with
@@ -25,7 +34,8 @@ impl ArrayHandle {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for what is no name of a fragment, [`Error::NotFound`] for a
-    /// fragment that is not there or was not written to its end; none counts then.
+    /// fragment that is not there or was not written to its end; none counts then. Where a network
+    /// brings no answer they may count later: to commit them again does no harm.
     pub fn commit_fragments(&self, names: &[String]) -> Result<()> {
         let head = Head::open(&self.context, &self.uri)?;
         let fragments = parse(names)?;
@@ -38,14 +48,20 @@ impl ArrayHandle {
                 .size(&folder.join(FRAGMENT_METADATA_FILE))?;
         }
         let names: Vec<TimestampedName> = fragments.iter().map(|(name, _)| name.clone()).collect();
+        let failed = |commit: &StorePath, error: &Error| {
+            if location.storage.locking().is_none() && may_come_late(commit, error) {
+                unanswered().extend(names.iter().map(ToString::to_string));
+            }
+        };
         match fragments.as_slice() {
             [] => Ok(()),
             [(name, version)] => {
                 let path =
                     commit_path(name, *version).ok_or_else(|| no_fragment(&name.to_string()))?;
-                put_if_there(location, Some(&schema), &path, Bytes::new())
+                let put = put_if_there(location, Some(&schema), &path, Bytes::new());
+                put.inspect_err(|error| failed(&location.path.join(&path), error))
             }
-            [(_, version), ..] => commit_together(location, &schema, &names, *version, &[]),
+            [(_, version), ..] => commit_listed(location, &schema, &names, *version, &failed),
         }
     }
 
@@ -53,7 +69,8 @@ impl ArrayHandle {
     /// [`uncommitted`](crate::write::WriteOptions::uncommitted) and are not to count.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a fragment that counts already; nothing is removed then.
+    /// [`Error::InvalidArgument`] for a fragment that counts already, or may count later, as its commit was
+    /// sent and not answered; nothing is removed then.
     pub fn discard_fragments(&self, names: &[String]) -> Result<()> {
         let (_lock, head) = Head::locked(&self.context, &self.uri)?;
         let commits = head.commits(&self.context)?;
@@ -63,7 +80,14 @@ impl ArrayHandle {
         let fragments = parse(names)?;
         let mut folders: Vec<StorePath> = Vec::with_capacity(fragments.len());
         for (name, version) in &fragments {
-            if counting.contains(name.to_string().as_str()) {
+            let written = name.to_string();
+            if unanswered().contains(&written) {
+                return Err(Error::InvalidArgument(format!(
+                    "{}: the commit of the fragment {name} was sent and not answered; it may count later",
+                    self.uri
+                )));
+            }
+            if counting.contains(written.as_str()) {
                 return Err(Error::InvalidArgument(format!(
                     "{}: the fragment {name} counts already; delete it instead",
                     self.uri

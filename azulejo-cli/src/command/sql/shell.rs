@@ -85,7 +85,7 @@ pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
         }
         statement.push_str(&line);
         statement.push('\n');
-        if !line.trim_end().ends_with(';') {
+        if !azulejo_sql::ends_statement(&statement) {
             continue;
         }
         let text = std::mem::take(&mut statement);

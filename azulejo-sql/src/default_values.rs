@@ -1,0 +1,150 @@
+//! `DEFAULT` among the values of an `INSERT`.
+//!
+//! DataFusion takes it for the name of a column. What an `INSERT` does not name gets its default, so
+//! rows that have it at the same places are planned together, without these columns; then all of them
+//! are one `INSERT` again.
+
+use crate::create_table::reference_of;
+use crate::error::Result;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{DmlStatement, LogicalPlan, Union};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
+    TableObject, Values,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The plan of a statement, whose rows may have `DEFAULT` among their values.
+///
+/// # Errors
+/// Those of planning; rows of nothing but defaults.
+pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    let Some(rows) = Rows::of(&statement) else {
+        return state.statement_to_plan(statement).await;
+    };
+    let columns = rows.columns(state).await?;
+    let mut changes: Vec<DmlStatement> = Vec::new();
+    for part in rows.apart(&columns)? {
+        match state.statement_to_plan(part).await? {
+            LogicalPlan::Dml(change) => changes.push(change),
+            _ => return Err(DataFusionError::Internal("an INSERT that is none".into())),
+        }
+    }
+    let mut inputs: Vec<Arc<LogicalPlan>> = Vec::new();
+    inputs.extend(changes.iter().map(|change| Arc::clone(&change.input)));
+    let Some(change) = changes.pop() else {
+        return Err(DataFusionError::Internal("an INSERT of no rows".into()));
+    };
+    if inputs.len() < 2 {
+        return Ok(LogicalPlan::Dml(change));
+    }
+    let input = Arc::new(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?));
+    let (name, target, op) = (change.table_name, change.target, change.op);
+    Ok(LogicalPlan::Dml(DmlStatement::new(name, target, op, input)))
+}
+
+/// Whether a value is `DEFAULT`.
+fn is_default(value: &Expr) -> bool {
+    match value {
+        Expr::Identifier(name) => {
+            name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default")
+        }
+        _ => false,
+    }
+}
+
+/// The rows of an `INSERT`, of which some have `DEFAULT` among their values.
+struct Rows<'a> {
+    insert: &'a Insert,
+    query: &'a Query,
+    values: &'a Values,
+}
+
+impl<'a> Rows<'a> {
+    fn of(statement: &'a Statement) -> Option<Self> {
+        let Statement::Statement(statement) = statement else {
+            return None;
+        };
+        let SqlStatement::Insert(insert) = statement.as_ref() else {
+            return None;
+        };
+        let query = insert.source.as_deref()?;
+        let SetExpr::Values(values) = query.body.as_ref() else {
+            return None;
+        };
+        // What counts rows would count them apart.
+        let all = query.with.is_none()
+            && query.order_by.is_none()
+            && query.limit_clause.is_none()
+            && query.fetch.is_none();
+        let mut all_values = values.rows.iter().flat_map(|row| &row.content);
+        (all && all_values.any(is_default)).then_some(Self {
+            insert,
+            query,
+            values,
+        })
+    }
+
+    /// The columns that values are for: those of the table, if the statement names none.
+    async fn columns(&self, state: &SessionState) -> Result<Vec<ObjectName>> {
+        if !self.insert.columns.is_empty() {
+            return Ok(self.insert.columns.clone());
+        }
+        let TableObject::TableName(name) = &self.insert.table else {
+            return Err(DataFusionError::NotImplemented(
+                "DEFAULT in rows for what is no table".into(),
+            ));
+        };
+        let reference = reference_of(name)?;
+        let table = reference.table().to_owned();
+        let table = state.schema_for_ref(reference)?.table(&table).await?;
+        let table =
+            table.ok_or_else(|| DataFusionError::Plan(format!("there is no table {name}")))?;
+        let schema = table.schema();
+        let names = schema.fields().iter();
+        let names = names.map(|field| vec![Ident::with_quote('"', field.name().as_str())]);
+        Ok(names.map(ObjectName::from).collect())
+    }
+
+    /// Statements for the rows that have it at the same places, which leave these out.
+    fn apart(&self, columns: &[ObjectName]) -> Result<Vec<Statement>> {
+        let mut alike: BTreeMap<Vec<bool>, Vec<Parens<Vec<Expr>>>> = BTreeMap::new();
+        for row in &self.values.rows {
+            let values = row.content.len();
+            if values != columns.len() {
+                return Err(DataFusionError::Plan(format!(
+                    "a row has {values} values for {} columns",
+                    columns.len()
+                )));
+            }
+            let named: Vec<bool> = row.content.iter().map(|value| !is_default(value)).collect();
+            let mut kept = row.clone();
+            kept.content.retain(|value| !is_default(value));
+            if kept.content.is_empty() {
+                return Err(DataFusionError::NotImplemented(
+                    "a row of nothing but DEFAULT".into(),
+                ));
+            }
+            alike.entry(named).or_default().push(kept);
+        }
+        let statement = |(named, rows): (Vec<bool>, Vec<Parens<Vec<Expr>>>)| {
+            let named = columns.iter().zip(named).filter(|(_, named)| *named);
+            let values = Values {
+                explicit_row: self.values.explicit_row,
+                value_keyword: self.values.value_keyword,
+                rows,
+            };
+            let mut insert = self.insert.clone();
+            insert.columns = named.map(|(column, _)| column.clone()).collect();
+            insert.source = Some(Box::new(Query {
+                body: Box::new(SetExpr::Values(values)),
+                ..self.query.clone()
+            }));
+            Statement::Statement(Box::new(SqlStatement::Insert(insert)))
+        };
+        Ok(alike.into_iter().map(statement).collect())
+    }
+}

@@ -1,0 +1,376 @@
+//! Comparisons of times with moments of finer units.
+//!
+//! Plans compare in the finer unit: `CAST(second AS Timestamp(ns)) < moment`. DataFusion then takes the
+//! cast away and cuts the moment to the column's unit, which is another comparison: half past a second
+//! is none of that second, nor before it. Days it casts row by row, which fails where one of them has
+//! no nanoseconds. Here both become comparisons of columns as they are, before DataFusion sees them.
+//!
+//! And it asks for a year by the moments at its ends, which for years that nanoseconds do not reach are
+//! null to it: `extract(year FROM t) < 3000` held for no row. Of such years those of days are asked for.
+
+use crate::error::Result;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Compares times with moments between two of their ticks as what these are.
+#[derive(Debug, Default)]
+pub struct TimeRule;
+
+impl AnalyzerRule for TimeRule {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut asked = false;
+            plan.apply_expressions(|expr| {
+                asked |=
+                    expr.exists(|expr| Ok(widened(expr).is_some() || of_date(expr).is_some()))?;
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+            if !asked {
+                return Ok(Transformed::no(plan));
+            }
+            let context = SimplifyContext::builder()
+                .with_config_options(Arc::new(config.clone()))
+                .with_current_time()
+                .build();
+            let comparisons = Comparisons {
+                schema: merge_schema(&plan.inputs()),
+                simplifier: ExprSimplifier::new(context),
+            };
+            let names = NamePreserver::new(&plan);
+            let changed = plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let told = expr.transform_up(|expr| {
+                    let told = comparisons.told(&expr);
+                    Ok(match told.or_else(|| comparisons.of_far_years(&expr)) {
+                        Some(told) => Transformed::yes(told),
+                        None => Transformed::no(expr),
+                    })
+                })?;
+                Ok(told.update_data(|expr| name.restore(expr)))
+            })?;
+            match changed.transformed {
+                true => changed.map_data(LogicalPlan::recompute_schema),
+                false => Ok(changed),
+            }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "moments_between_ticks"
+    }
+}
+
+/// What an expression shows as a timestamp, and in which unit.
+fn widened(expr: &Expr) -> Option<(&Expr, TimeUnit)> {
+    let Expr::Cast(Cast { expr, field }) = expr else {
+        return None;
+    };
+    match field.data_type() {
+        DataType::Timestamp(unit, None) => Some((expr.as_ref(), *unit)),
+        _ => None,
+    }
+}
+
+/// The part of a date that an expression is, and of what.
+fn of_date(expr: &Expr) -> Option<(&ScalarFunction, &str, &Expr)> {
+    match expr {
+        // Numbers are compared as the widest of both sides.
+        Expr::Cast(Cast { expr, .. }) => of_date(expr),
+        Expr::ScalarFunction(call) if call.func.name() == "date_part" => {
+            let [Expr::Literal(part, _), time] = call.args.as_slice() else {
+                return None;
+            };
+            Some((call, part.try_as_str()??, time))
+        }
+        _ => None,
+    }
+}
+
+/// Years of which all moments have nanoseconds.
+const NANOSECOND_YEARS: RangeInclusive<i64> = 1678..=2261;
+
+fn ticks_a_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// A time that is compared in a finer unit than its own.
+struct Coarse<'a> {
+    expr: &'a Expr,
+    /// Its type.
+    kind: DataType,
+    /// The unit of what it is compared with.
+    unit: TimeUnit,
+    /// How many ticks of that unit one of its own has.
+    ratio: i64,
+}
+
+/// What a time is compared with.
+enum Moment {
+    /// One of its ticks.
+    At(i64),
+    /// What lies between a tick and the next.
+    Behind(i64),
+}
+
+impl Coarse<'_> {
+    /// A tick as a value; none beyond the type.
+    fn tick(&self, tick: i64) -> Option<Expr> {
+        Some(lit(match &self.kind {
+            DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(tick).ok()?)),
+            DataType::Timestamp(TimeUnit::Second, None) => {
+                ScalarValue::TimestampSecond(Some(tick), None)
+            }
+            DataType::Timestamp(TimeUnit::Millisecond, None) => {
+                ScalarValue::TimestampMillisecond(Some(tick), None)
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, None) => {
+                ScalarValue::TimestampMicrosecond(Some(tick), None)
+            }
+            _ => return None,
+        }))
+    }
+
+    /// What a value of the finer unit is on the scale of this time.
+    fn moment(&self, value: &ScalarValue) -> Option<Moment> {
+        let ticks = match (self.unit, value) {
+            (TimeUnit::Second, ScalarValue::TimestampSecond(Some(ticks), None))
+            | (TimeUnit::Millisecond, ScalarValue::TimestampMillisecond(Some(ticks), None))
+            | (TimeUnit::Microsecond, ScalarValue::TimestampMicrosecond(Some(ticks), None))
+            | (TimeUnit::Nanosecond, ScalarValue::TimestampNanosecond(Some(ticks), None)) => *ticks,
+            _ => return None,
+        };
+        let tick = ticks.div_euclid(self.ratio);
+        Some(match ticks.rem_euclid(self.ratio) {
+            0 => Moment::At(tick),
+            _ => Moment::Behind(tick),
+        })
+    }
+
+    /// The comparison with a moment.
+    fn compared(&self, op: Operator, moment: &Moment) -> Option<Expr> {
+        let with = |op, tick| Some(binary_expr(self.expr.clone(), op, self.tick(tick)?));
+        let tick = match moment {
+            Moment::At(tick) => return with(op, *tick),
+            Moment::Behind(tick) => *tick,
+        };
+        let before = || with(Operator::LtEq, tick);
+        let after = || with(Operator::GtEq, tick + 1);
+        Some(match op {
+            Operator::Lt | Operator::LtEq => before()?,
+            Operator::Gt | Operator::GtEq => after()?,
+            // Null where the time is.
+            Operator::Eq => before()?.and(after()?),
+            Operator::NotEq => before()?.or(after()?),
+            Operator::IsDistinctFrom => lit(true),
+            Operator::IsNotDistinctFrom => lit(false),
+            _ => return None,
+        })
+    }
+}
+
+/// Looks for comparisons in the expressions of a plan.
+struct Comparisons {
+    /// The columns that there are.
+    schema: DFSchema,
+    simplifier: ExprSimplifier,
+}
+
+impl Comparisons {
+    /// What a comparison becomes, if it is one of those.
+    fn told(&self, expr: &Expr) -> Option<Expr> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let compares = matches!(
+                    op,
+                    Operator::Eq
+                        | Operator::NotEq
+                        | Operator::Lt
+                        | Operator::LtEq
+                        | Operator::Gt
+                        | Operator::GtEq
+                        | Operator::IsDistinctFrom
+                        | Operator::IsNotDistinctFrom
+                );
+                if !compares {
+                    return None;
+                }
+                match self.coarse(left) {
+                    Some(time) => self.compared(&time, *op, right),
+                    None => self.compared(&self.coarse(right)?, op.swap()?, left),
+                }
+            }
+            Expr::Between(Between {
+                expr,
+                negated,
+                low,
+                high,
+            }) => {
+                let time = self.coarse(expr)?;
+                let ends = [(Operator::GtEq, low), (Operator::LtEq, high)];
+                let [low, high] = ends.map(|(op, end)| {
+                    let as_it_is = || binary_expr(expr.as_ref().clone(), op, end.as_ref().clone());
+                    self.compared(&time, op, end).unwrap_or_else(as_it_is)
+                });
+                let within = low.and(high);
+                Some(if *negated { !within } else { within })
+            }
+            Expr::InList(list) => self.listed(list),
+            _ => None,
+        }
+    }
+
+    /// A comparison of nanoseconds' years with some that they do not reach, as one of days' years.
+    fn of_far_years(&self, expr: &Expr) -> Option<Expr> {
+        let boxed = |expr: Option<Expr>| expr.map(Box::new);
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let (left, right) = match self.year_of_day(left, [right.as_ref()]) {
+                    Some(year) => (Box::new(year), right.clone()),
+                    None => (
+                        left.clone(),
+                        boxed(self.year_of_day(right, [left.as_ref()]))?,
+                    ),
+                };
+                Some(Expr::BinaryExpr(BinaryExpr::new(left, *op, right)))
+            }
+            Expr::Between(Between {
+                expr,
+                negated,
+                low,
+                high,
+            }) => {
+                let year = boxed(self.year_of_day(expr, [low.as_ref(), high.as_ref()]))?;
+                let (low, high) = (low.clone(), high.clone());
+                Some(Expr::Between(Between::new(year, *negated, low, high)))
+            }
+            Expr::InList(InList {
+                expr,
+                list,
+                negated,
+            }) => {
+                let year = boxed(self.year_of_day(expr, list))?;
+                Some(Expr::InList(InList::new(year, list.clone(), *negated)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The year of a moment in nanoseconds as that of its day, if it is compared with a year that these
+    /// do not reach.
+    fn year_of_day<'a>(
+        &self,
+        expr: &Expr,
+        others: impl IntoIterator<Item = &'a Expr>,
+    ) -> Option<Expr> {
+        let (call, part, time) = of_date(expr)?;
+        let part = part.trim_matches(['\'', '"']).to_ascii_lowercase();
+        let is_year = matches!(part.as_str(), "y" | "yr" | "yrs" | "year" | "years");
+        let kind = time.get_type(&self.schema).ok()?;
+        if !is_year || !matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+            return None;
+        }
+        let is_far = |other: &Expr| {
+            let year = self.literal(other).and_then(|year| {
+                let year = year.cast_to(&DataType::Int64).ok()?;
+                match year {
+                    ScalarValue::Int64(year) => year,
+                    _ => None,
+                }
+            });
+            year.is_some_and(|year| !NANOSECOND_YEARS.contains(&year))
+        };
+        if !others.into_iter().any(is_far) {
+            return None;
+        }
+        let day = Expr::Cast(Cast::new(Box::new(time.clone()), DataType::Date32));
+        let mut args = call.args.clone();
+        *args.last_mut()? = day;
+        let year = ScalarFunction::new_udf(Arc::clone(&call.func), args);
+        let year = Expr::ScalarFunction(year);
+        Some(match expr {
+            Expr::Cast(Cast { field, .. }) => {
+                Expr::Cast(Cast::new(Box::new(year), field.data_type().clone()))
+            }
+            _ => year,
+        })
+    }
+
+    fn listed(&self, list: &InList) -> Option<Expr> {
+        let time = self.coarse(&list.expr)?;
+        let (mut items, mut none) = (Vec::new(), None);
+        for item in &list.list {
+            let value = self.literal(item)?;
+            if value.is_null() {
+                items.push(lit(ScalarValue::try_from(&time.kind).ok()?));
+                continue;
+            }
+            match time.moment(&value)? {
+                Moment::At(tick) => items.push(time.tick(tick)?),
+                moment @ Moment::Behind(_) => none = Some(moment),
+            }
+        }
+        if items.is_empty() {
+            // A list of moments that it never is.
+            let op = match list.negated {
+                true => Operator::NotEq,
+                false => Operator::Eq,
+            };
+            return time.compared(op, &none?);
+        }
+        let expr = Box::new(time.expr.clone());
+        Some(Expr::InList(InList::new(expr, items, list.negated)))
+    }
+
+    fn compared(&self, time: &Coarse<'_>, op: Operator, other: &Expr) -> Option<Expr> {
+        time.compared(op, &time.moment(&self.literal(other)?)?)
+    }
+
+    /// A time that an expression shows in a finer unit.
+    fn coarse<'a>(&self, expr: &'a Expr) -> Option<Coarse<'a>> {
+        let (expr, unit) = widened(expr)?;
+        let kind = expr.get_type(&self.schema).ok()?;
+        let ratio = match &kind {
+            DataType::Date32 => 86_400 * ticks_a_second(unit),
+            // None where it is not finer.
+            DataType::Timestamp(own, None) => ticks_a_second(unit) / ticks_a_second(*own),
+            _ => return None,
+        };
+        (ratio > 1).then_some(Coarse {
+            expr,
+            kind,
+            unit,
+            ratio,
+        })
+    }
+
+    /// The value of an expression without columns.
+    fn literal(&self, expr: &Expr) -> Option<ScalarValue> {
+        if let Expr::Literal(value, _) = expr {
+            return Some(value.clone());
+        }
+        if expr.any_column_refs() {
+            return None;
+        }
+        match self.simplifier.simplify(expr.clone()) {
+            Ok(Expr::Literal(value, _)) => Some(value),
+            _ => None,
+        }
+    }
+}
