@@ -7,7 +7,7 @@ use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
 use azulejo_format::fragment::Footer;
-use azulejo_format::path::{Suffix, commit_path, suffixed_commit_path};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, Suffix, commit_path, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 
@@ -71,12 +71,35 @@ impl WrittenFragment {
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
+        self.check_whole().inspect_err(|_| {
+            // It was not asked for, so it never counts. The first error is the one to report.
+            let _ = storage.delete(std::slice::from_ref(&self.folder));
+        })?;
         let schema = seen(&self.schema_name, self.version);
         put_if_there(&self.location, schema, &path, Bytes::new()).inspect_err(|error| {
             let folder = std::slice::from_ref(&self.folder);
             clean_up_unseen(&**storage, &commit, folder, error);
         })?;
         Ok(self.name)
+    }
+
+    /// An error if its files are gone, where that costs little to ask: an array whose commits name a
+    /// fragment that is not there cannot be opened.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and errors of the storage.
+    pub(super) fn check_whole(&self) -> Result<()> {
+        let storage = &self.location.storage;
+        if storage.locking().is_none() {
+            return Ok(());
+        }
+        match storage.size(&self.folder.join(FRAGMENT_METADATA_FILE)) {
+            Err(Error::NotFound { .. }) => Err(Error::NotFound {
+                uri: self.folder.to_string(),
+                what: "the fragment: it was removed while it was written, as a repair does with what it takes for left over",
+            }),
+            found => found.map(drop),
+        }
     }
 
     /// Removes the fragment's files.

@@ -188,6 +188,11 @@ impl Fragments {
     pub fn finish(mut self) -> Result<Vec<TimestampedName>> {
         self.operation.clone().runs(|| self.end())?;
         self.operation.check()?;
+        if self.done.len() > 1 {
+            self.done
+                .iter()
+                .try_for_each(WrittenFragment::check_whole)?;
+        }
         if self.uncommitted {
             // Another process commits them, and does not know what is new here, nor of which array
             // they are.
