@@ -61,11 +61,11 @@ impl ArrayHandle {
     /// # Errors
     /// As [`Self::create`].
     pub fn create_at(&self, array: impl Into<NewArray>, timestamp: u64) -> Result<()> {
-        self.create_in(array.into(), timestamp, false)
+        self.create_in(&array.into(), timestamp, false)
     }
 
     /// As [`Self::create_at`]; `copying`: in a place that the caller has noted to be that of a copy.
-    pub(crate) fn create_in(&self, array: NewArray, timestamp: u64, copying: bool) -> Result<()> {
+    pub(crate) fn create_in(&self, array: &NewArray, timestamp: u64, copying: bool) -> Result<()> {
         let Self { context, uri } = self;
 
         let uri = Uri::parse(uri)?;

@@ -134,7 +134,7 @@ fn beside_another(error: Error, head: &Head, begun: u64) -> Error {
     let latest = head.schema_name.as_ref().map(|name| name.t_end);
     match (error, latest) {
         (Error::InvalidArgument(text), Some(latest))
-            if (begun..=clock::now()).contains(&latest) =>
+            if begun < latest && latest <= clock::now() =>
         {
             Error::InvalidArgument(format!(
                 "{text} (another one has changed the schema meanwhile: look at it, and try again)"

@@ -129,7 +129,7 @@ impl ArrayHandle {
                 .collect(),
         };
         let target = context.array(to);
-        target.create_in(new, clock::next_timestamp(), noted)?;
+        target.create_in(&new, clock::next_timestamp(), noted)?;
         let copy = || -> Result<u64> {
             let target = context.array(to).open()?;
             let operation = context.begin();
