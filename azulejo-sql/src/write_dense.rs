@@ -277,19 +277,17 @@ fn write_each(
         }
         Ok(())
     };
-    let written = write();
-    if boxes.len() < 2 {
-        return written.map_err(external);
-    }
-    written
-        .and_then(|()| wanted.check())
-        .inspect_err(|_| {
+    let mut written = write();
+    if boxes.len() > 1 {
+        written = written
+            .and_then(|()| wanted.check())
+            .and_then(|()| place.commit_fragments(&names));
+        if written.is_err() {
             // What stays behind counts for nothing.
             let _ = place.discard_fragments(&names);
-        })
-        // Behind an error of this they may count all the same, as soon as what was sent arrives.
-        .and_then(|()| place.commit_fragments(&names))
-        .map_err(external)
+        }
+    }
+    written.map_err(external)
 }
 
 /// Rows, and the cells between them as they are: all of the box around the rows, in its order.

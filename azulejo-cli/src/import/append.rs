@@ -139,19 +139,16 @@ impl<'a> Append<'a> {
             Ok(())
         });
         // First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
-        let mut sent = 0;
         let result = result.and_then(|()| {
             written.iter().try_for_each(|(uri, names)| {
-                sent += 1;
                 let hold = self.holds.get(*uri);
                 hold.map_or(Ok(()), |hold| Ok(hold.commit_fragments(names)?))
             })
         });
         if let Err(error) = result {
             drop(self.holds);
-            // What counts, or may as soon as what was sent arrives, lies beyond the end, and is
-            // written over by the next append.
-            for (uri, names) in written.iter().skip(sent) {
+            for (uri, names) in &written {
+                // What counts already lies beyond the end, and is written over by the next append.
                 let _ = session.context.array(uri).discard_fragments(names);
             }
             return Err(error);

@@ -183,9 +183,14 @@ class Changing:
                 alone, hold = hold is not None, hold or core.hold(self._uri)
                 now = self.reopen()
                 if alone or now._extent() == end:
-                    # Behind an error they may be seen all the same, as soon as what was sent arrives.
+                    # Who is interrupted does not know whether they are seen.
                     unseen = [name for name in unseen if name not in names]
-                    hold.commit_fragments(names)
+                    try:
+                        hold.commit_fragments(names)
+                    except AzulejoError:
+                        # The engine has answered, and keeps what may be seen all the same.
+                        unseen += names
+                        raise
                     if grown is not None:
                         now._grow(hold, grown, at, names)
                     self._forget()

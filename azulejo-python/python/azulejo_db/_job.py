@@ -70,7 +70,7 @@ class _Part:
     grown: Pairs | None = None
     #: Where the array ended when the place of these cells was chosen.
     end: Any = None
-    #: Whether the cells count, or may as soon as what was sent arrives: then they are not taken back.
+    #: Whether the cells count, or may, as nobody has waited for the answer: then they are not taken back.
     sent: bool = False
 
     def open(self) -> Array:
@@ -135,10 +135,15 @@ def _commit(parts: list[_Part], found: list[list[list[str]]], holds: Holds | Non
         # First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
         for part, array, own in zip(parts, now, names):
             part.sent = True
-            if array is None or held is None:
-                part.place.ctx.core.commit_fragments(part.place.uri, own)
-            else:
-                held[part.place.uri].commit_fragments(own)
+            try:
+                if array is None or held is None:
+                    part.place.ctx.core.commit_fragments(part.place.uri, own)
+                else:
+                    held[part.place.uri].commit_fragments(own)
+            except AzulejoError:
+                # The engine has answered, and keeps what may be seen all the same.
+                part.sent = False
+                raise
         for part, array in zip(parts, now):
             if array is not None and held is not None:
                 part.grow(array, held[part.place.uri])
