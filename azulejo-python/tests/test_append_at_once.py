@@ -253,3 +253,31 @@ assert az.open(array.uri)[...].tolist() == [[0] * 5, [2] * 5]
 def test_ctrl_c_ends_waiting_for_others(tmp_path):
     uri = az.write(tmp_path / "a", np.zeros((1, 5), "i4")).uri
     subprocess.run([sys.executable, "-c", HELD, uri], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("error, dropped", [(KeyboardInterrupt, "c"), (az.AzulejoError, "bc")])
+def test_what_was_sent_is_not_taken_back(error, dropped):
+    """Who is interrupted does not know whether a commit is there; behind an error the engine does."""
+    from types import SimpleNamespace
+
+    from azulejo_db._job import Job, Place, _Part
+
+    class Core:
+        def __init__(self):
+            self.dropped = []
+
+        def commit_fragments(self, uri, names):
+            if uri == "mem://b":
+                raise error
+
+        def discard_fragments(self, uri, names):
+            self.dropped.append((uri, list(names)))
+
+    core = Core()
+    ctx = SimpleNamespace(core=core)
+    job = Job(ctx)
+    for name in "abc":
+        job._parts[f"mem://{name}"] = _Part(Place(f"mem://{name}", ctx, 1), names=[f"fragment_of_{name}"])
+    with pytest.raises(error):
+        job.finish()
+    assert core.dropped == [(f"mem://{name}", [f"fragment_of_{name}"]) for name in dropped]

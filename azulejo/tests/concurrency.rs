@@ -8,7 +8,8 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::consolidate::{Choice, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::datatype::Datatype;
 use azulejo::format::metadata::MetadataValue;
-use azulejo::format::{ArraySchema, Range};
+use azulejo::format::schema::{Attribute, SchemaEvolution};
+use azulejo::format::{ArraySchema, CellValNum, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::Subarray;
 use azulejo::write::WriteOptions;
@@ -461,4 +462,34 @@ fn killed_processes_leave_whole_writes() -> Outcome {
     );
     assert!(Path::new(&uri).join("__schema").is_dir());
     Ok(())
+}
+
+/// Of two who change the schema alike one is told that the other was faster.
+#[test]
+fn who_evolves_too_late_is_told_of_the_other() {
+    let context = Context::new(Config::default(), None).unwrap();
+    let place = context.array("mem://evolved");
+    let new = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    place.create(new).unwrap();
+    let added = SchemaEvolution {
+        add_attributes: vec![Attribute::new("v", Datatype::Int32, CellValNum::ONE)],
+        ..SchemaEvolution::default()
+    };
+    let refused = |result: azulejo::Result<()>| result.expect_err("it is there").to_string();
+    std::thread::scope(|scope| {
+        let hold = place.hold().unwrap();
+        let late = scope.spawn(|| refused(place.evolve(&added, None)));
+        std::thread::sleep(Duration::from_millis(300));
+        hold.evolve(&added, None).unwrap();
+        drop(hold);
+        let text = late.join().unwrap();
+        assert!(text.contains("changed the schema meanwhile"), "{text}");
+    });
+    std::thread::sleep(Duration::from_millis(5));
+    let text = refused(place.evolve(&added, None));
+    assert!(!text.contains("meanwhile"), "{text}");
 }

@@ -290,6 +290,28 @@ fn a_dropped_or_discarded_fragment_leaves_nothing() {
 }
 
 #[test]
+fn a_fragment_that_was_removed_is_not_committed() {
+    let mut place = None;
+    let mut removed = sink(22, |spec| place = Some(spec.location.clone())).expect("a sink");
+    removed.push(&[tile(4)]).expect("it fits");
+    let written = removed.finish().expect("it is written");
+    let Some(Location { storage, path }) = place else {
+        panic!("a sink has a place")
+    };
+    // As a repair beside it does.
+    storage
+        .delete(&[written.folder().clone()])
+        .expect("it goes");
+    let refused = written.commit().expect_err("it is gone").to_string();
+    assert!(
+        refused.contains("removed while it was written"),
+        "{refused}"
+    );
+    let commits = storage.list(&path.join("__commits")).expect("a folder");
+    assert!(commits.is_empty(), "{commits:?}");
+}
+
+#[test]
 fn newer_fragments_say_which_cells_their_tiles_begin_and_end_with() {
     let newest = FormatVersion::NEWEST;
     let mut spec_of = None;

@@ -183,8 +183,14 @@ class Changing:
                 alone, hold = hold is not None, hold or core.hold(self._uri)
                 now = self.reopen()
                 if alone or now._extent() == end:
-                    hold.commit_fragments(names)
+                    # Who is interrupted does not know whether they are seen.
                     unseen = [name for name in unseen if name not in names]
+                    try:
+                        hold.commit_fragments(names)
+                    except AzulejoError:
+                        # The engine has answered, and keeps what may be seen all the same.
+                        unseen += names
+                        raise
                     if grown is not None:
                         now._grow(hold, grown, at, names)
                     self._forget()

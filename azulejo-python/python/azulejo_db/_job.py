@@ -70,6 +70,8 @@ class _Part:
     grown: Pairs | None = None
     #: Where the array ended when the place of these cells was chosen.
     end: Any = None
+    #: Whether the cells count, or may, as nobody has waited for the answer: then they are not taken back.
+    sent: bool = False
 
     def open(self) -> Array:
         return Array(self.place.uri, "w", ctx=self.place.ctx)
@@ -132,10 +134,16 @@ def _commit(parts: list[_Part], found: list[list[list[str]]], holds: Holds | Non
                 )
         # First all cells, then all sizes: a dataset is as long as the shortest of its arrays.
         for part, array, own in zip(parts, now, names):
-            if array is None or held is None:
-                part.place.ctx.core.commit_fragments(part.place.uri, own)
-            else:
-                held[part.place.uri].commit_fragments(own)
+            part.sent = True
+            try:
+                if array is None or held is None:
+                    part.place.ctx.core.commit_fragments(part.place.uri, own)
+                else:
+                    held[part.place.uri].commit_fragments(own)
+            except AzulejoError:
+                # The engine has answered, and keeps what may be seen all the same.
+                part.sent = False
+                raise
         for part, array in zip(parts, now):
             if array is not None and held is not None:
                 part.grow(array, held[part.place.uri])
@@ -143,6 +151,8 @@ def _commit(parts: list[_Part], found: list[list[list[str]]], holds: Holds | Non
         if held is not None:
             held.release()
         for part, own in zip(parts, names):
+            if part.sent:
+                continue
             with contextlib.suppress(AzulejoError):
                 part.place.ctx.core.discard_fragments(part.place.uri, own)
         raise
@@ -249,7 +259,9 @@ class Job:
             self._holds.release()
         parts, undo = list(self._parts.values()), self._undo[::-1]
         self._parts, self._undo = {}, []
-        drops = [functools.partial(self._ctx.core.discard_fragments, p.place.uri, p.names) for p in parts]
+        drops = [
+            functools.partial(self._ctx.core.discard_fragments, p.place.uri, p.names) for p in parts if not p.sent
+        ]
         for step in (*drops, *undo):
             try:
                 step()

@@ -2,7 +2,7 @@
 
 use super::ArrayHandle;
 use super::create::put_schema;
-use super::evolve::next_name;
+use super::evolve::{next_name, put_next};
 use super::head::Head;
 use super::tile_object::clean_up_unseen;
 use crate::column::{ColumnBuffers, ColumnSet};
@@ -55,7 +55,13 @@ impl ArrayHandle {
             Error::InvalidArgument(format!("cannot label {}: {name}: {reason}", head.uri))
         };
         let bounds = bounds(&head.schema, label).map_err(|reason| bad(&reason))?;
-        let reference = label.reference(&free_folder(&head.location)?);
+        let mut folder = free_folder(&head.location)?;
+        if lock.is_claim() {
+            // Who takes this process for dead may find the same folder free, and each would take the
+            // other's files for its own.
+            folder = format!("{folder}_{}", uuid::Uuid::new_v4().simple());
+        }
+        let reference = label.reference(&folder);
         let (next, own) = (head.schema)
             .labelled(reference.clone())
             .map_err(|error| bad(&error))?;
@@ -74,7 +80,7 @@ impl ArrayHandle {
             writer.write_box(&bounds, &ColumnSet::of([values])?)?;
             writer.finish()?;
             lock.confirm(&head.location)?;
-            put_schema(context, &head.location, &next, &name)
+            put_next(context, &head, &next, &name)
         };
         write().inspect_err(|error| {
             let schema = head.location.path.join(&schema_path(&name, next.version));

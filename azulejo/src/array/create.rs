@@ -1,13 +1,13 @@
 //! Creating arrays.
 
-use super::removal::finish_deletion;
+use super::removal::{UNFINISHED_COPY, finish_deletion};
 use super::tile_object::{clean_up_unseen, put_tile};
 use super::{ArrayHandle, ArrayLock};
 use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
-use crate::storage::{Entry, Uri, is_temporary};
+use crate::storage::{Entry, StorePath, Uri, is_temporary};
 use azulejo_format::ArraySchema;
 use azulejo_format::fragment::shared_file_name;
 use azulejo_format::path::{
@@ -50,8 +50,8 @@ impl ArrayHandle {
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or a group lies there, [`Error::InvalidArgument`] for a
-    /// schema that breaks a rule.
+    /// [`Error::AlreadyExists`] if an array or a group lies there, or an unfinished copy of one;
+    /// [`Error::InvalidArgument`] for a schema that breaks a rule.
     pub fn create(&self, array: impl Into<NewArray>) -> Result<()> {
         self.create_at(array, clock::next_timestamp())
     }
@@ -62,9 +62,14 @@ impl ArrayHandle {
     /// # Errors
     /// As [`Self::create`].
     pub fn create_at(&self, array: impl Into<NewArray>, timestamp: u64) -> Result<()> {
+        self.create_in(&array.into(), timestamp, false)
+    }
+
+    /// As [`Self::create_at`]; `copying`: in a place that the caller has noted to be that of a copy.
+    pub(crate) fn create_in(&self, array: &NewArray, timestamp: u64, copying: bool) -> Result<()> {
         let Self { context, uri } = self;
 
-        let (uri, array) = (Uri::parse(uri)?, array.into());
+        let uri = Uri::parse(uri)?;
         array
             .check()
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
@@ -76,7 +81,7 @@ impl ArrayHandle {
         }
         let location = context.locate(&uri)?;
         finish_deletion(&location)?;
-        let refuse_if_taken = || match is_taken(&location)? {
+        let refuse_if_taken = || match is_taken(&location, copying)? {
             true => Err(Error::AlreadyExists {
                 uri: uri.to_string(),
             }),
@@ -101,6 +106,18 @@ impl ArrayHandle {
             })
             .collect();
         let name = TimestampedName::unversioned(timestamp, timestamp);
+        let labels = location.path.join(RootFolder::Labels.name());
+        let is_inside = |path: &StorePath| {
+            path.relative_to(&labels)
+                .is_some_and(|inner| inner.split('/').all(|part| !matches!(part, "" | "..")))
+        };
+        // What somebody has left who did not come to the end would count beside the new schemas.
+        for (label, _) in &label_arrays {
+            if is_inside(&label.path) && !label.storage.list(&label.path)?.is_empty() {
+                lock.confirm(&location)?;
+                label.storage.delete(std::slice::from_ref(&label.path))?;
+            }
+        }
         let write = || -> Result<()> {
             for enumeration in &array.enumerations {
                 let path = enumeration_path(&enumeration.file_name);
@@ -120,7 +137,14 @@ impl ArrayHandle {
                         .join(&enumeration_path(&enumeration.file_name))
                 })
                 .collect();
-            left.extend(label_arrays.iter().map(|(label, _)| label.path.clone()));
+            // Who was overtaken may find that another one makes labels in the same folders.
+            let is_alone = !lock.is_claim() && location.storage.locking().is_some();
+            left.extend(label_arrays.iter().map(|(label, schema)| {
+                match is_alone && is_inside(&label.path) {
+                    true => label.path.clone(),
+                    false => label.path.join(&schema_path(&name, schema.version)),
+                }
+            }));
             let schema = location
                 .path
                 .join(&schema_path(&name, array.schema.version));
@@ -129,10 +153,15 @@ impl ArrayHandle {
     }
 }
 
-/// Whether an array or group lies there. A `__schema` without schemas is what a crash while
-/// creating leaves.
-fn is_taken(location: &Location) -> Result<bool> {
+/// Whether an array or group lies there, or somebody else's copy that is not whole: who goes on with
+/// that takes away what it does not know. A `__schema` without schemas is what a crash while creating
+/// leaves.
+fn is_taken(location: &Location, copying: bool) -> Result<bool> {
     let entries = location.storage.list(&location.path)?;
+    let is_note = |entry: &Entry| entry.name == UNFINISHED_COPY && !entry.is_dir;
+    if !copying && entries.iter().any(is_note) {
+        return Ok(true);
+    }
     Ok(match ObjectType::of(&entries) {
         None => false,
         Some(ObjectType::Group) => true,
@@ -167,6 +196,19 @@ pub(super) fn put_schema(
         &schema_path(name, schema.version),
         &schema.encode(),
     )
+}
+
+/// Removes those of an array's folders that hold nothing, and its own if that is all that it held: of
+/// one that is not there any more.
+pub(super) fn remove_empty_folders(location: &Location) -> Result<()> {
+    let Location { storage, path } = location;
+    for folder in FOLDERS {
+        storage.remove_empty_folder(&path.join(folder.name()))?;
+    }
+    let schemas = path.join(SCHEMA_FOLDER);
+    storage.remove_empty_folder(&schemas.join(ENUMERATIONS_FOLDER))?;
+    storage.remove_empty_folder(&schemas)?;
+    storage.remove_empty_folder(path)
 }
 
 #[cfg(test)]
@@ -237,6 +279,40 @@ mod tests {
                 .count(),
             6
         );
+    }
+
+    #[test]
+    fn labels_that_a_killed_process_has_left_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = folder.path().join("new").to_str().unwrap().to_owned();
+        for uri in ["mem://new", &local] {
+            let context = context(None);
+            let location = context.locate(&Uri::parse(uri).unwrap()).unwrap();
+            let other = ArraySchema::dense()
+                .dimension("index", 0i32..=99, 10)
+                .attribute("label", Datatype::Int64)
+                .build()
+                .unwrap()
+                .schema;
+            // It was to be of a later time.
+            let name = TimestampedName::unversioned(9, 9);
+            let left = Location {
+                storage: location.storage.clone(),
+                path: location
+                    .path
+                    .join(&new_array().schema.dimension_labels[0].uri),
+            };
+            put_schema(&context, &left, &other, &name).unwrap();
+            context.array(uri).create_at(new_array(), 5).unwrap();
+            let label = context
+                .array(uri)
+                .open()
+                .unwrap()
+                .open_label("name")
+                .unwrap();
+            assert_eq!(**label.schema(), new_array().label_schemas[0], "{uri}");
+            assert_eq!(label.schemas().len(), 1, "{uri}");
+        }
     }
 
     /// Contexts of their own lock as processes of their own do, on disk.

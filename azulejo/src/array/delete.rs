@@ -102,7 +102,8 @@ impl ArrayHandle {
         }
         let name = TimestampedName::versioned(time, time, head.schema.version.number());
         let path = suffixed_commit_path(&name, suffix);
-        put_tile_if_there(context, &head.location, &path, &encode(kept))?;
+        let schema = head.schema_file();
+        put_tile_if_there(context, &head.location, Some(&schema), &path, &encode(kept))?;
         Ok(name.to_string())
     }
 }

@@ -1,15 +1,18 @@
 //! Deleting fragments, by a range of time or by name.
 
 use super::head::{Commits, Head};
+use super::tile_object::{gone, is_still_there};
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, TimeRange};
+use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::snapshots;
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, last_component};
 use azulejo_format::path::{
-    FRAGMENT_METADATA_FILE, Suffix, commit_path, fragment_version, suffixed_commit_path,
+    COMMITS_FOLDER, FRAGMENT_METADATA_FILE, Suffix, commit_path, fragment_version,
+    suffixed_commit_path,
 };
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
@@ -62,7 +65,15 @@ impl ArrayHandle {
         let (chosen, report) = choose(&head, &commits, selection)?;
         if !chosen.is_empty() {
             lock.confirm(&head.location)?;
-            delete(&head, &commits, &chosen)?;
+            let written = delete(&head, &commits, &chosen)?;
+            let Location { storage, path } = &head.location;
+            // A group around it may have been moved meanwhile, whose lock is another one.
+            if !is_still_there(&head.location, Some(&head.schema_file()))? {
+                storage.delete(&written)?;
+                storage.remove_empty_folder(&path.join(COMMITS_FOLDER))?;
+                storage.remove_empty_folder(path)?;
+                return Err(gone(&head.location));
+            }
         }
         Ok(report)
     }
@@ -163,7 +174,8 @@ fn choose<'a>(
     ))
 }
 
-fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<()> {
+/// Deletes fragments; returns the files that were written.
+fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<Vec<StorePath>> {
     let (location, storage) = (&head.location, &head.location.storage);
     let at = |path: &str| location.path.join(path);
     // Files that make fragments exist: of old ones, which go one by one, and of others.
@@ -189,6 +201,7 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
         }
     }
     let start = ignored.iter().map(|(name, _)| name.t_start).min();
+    let mut written = Vec::new();
     if let (Some(start), Some(end)) = (start, ignored.iter().map(|(name, _)| name.t_end).max()) {
         let name = || TimestampedName::versioned(start, end, FormatVersion::CURRENT.number());
         if !alone.is_empty() {
@@ -197,20 +210,18 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
                 .map(|uri| ConsolidatedCommit::Fragment { uri })
                 .collect();
             let body = ConsolidatedCommits { commits }.encode();
-            storage.put(
-                &at(&suffixed_commit_path(&name(), Suffix::Consolidated)),
-                Bytes::from(body),
-            )?;
+            let file = at(&suffixed_commit_path(&name(), Suffix::Consolidated));
+            storage.put(&file, Bytes::from(body))?;
+            written.push(file);
         }
         // They still count, by the consolidated commits.
         storage.delete(&files)?;
         let list = IgnoreList {
             uris: ignored.into_iter().map(|(_, commit)| commit).collect(),
         };
-        storage.put(
-            &at(&suffixed_commit_path(&name(), Suffix::Ignore)),
-            Bytes::from(list.encode()),
-        )?;
+        let file = at(&suffixed_commit_path(&name(), Suffix::Ignore));
+        storage.put(&file, Bytes::from(list.encode()))?;
+        written.push(file);
     }
     storage.delete(&old)?;
     let folders: Vec<StorePath> = chosen
@@ -239,5 +250,6 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
     let files = stale
         .map(|(entry, _)| &entry.path)
         .chain(given_up.map(|(entry, _)| &entry.path));
-    storage.delete(&files.map(|path| at(path)).collect::<Vec<_>>())
+    storage.delete(&files.map(|path| at(path)).collect::<Vec<_>>())?;
+    Ok(written)
 }

@@ -1,9 +1,9 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
-use super::create::put_schema;
+use super::create::{put_schema, remove_empty_folders};
 use super::directory::sort_schemas;
 use super::head::{Commits, Head};
-use super::tile_object::{clean_up_unseen, put_tile};
+use super::tile_object::{clean_up_unseen, gone, is_still_there, put_tile};
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, ArrayLock};
 use crate::clock;
@@ -35,9 +35,11 @@ impl ArrayHandle {
     pub fn evolve(&self, evolution: &SchemaEvolution, timestamp: Option<u64>) -> Result<()> {
         let Self { context, uri } = self;
 
+        let begun = clock::now();
         let (lock, head) = Head::locked(context, uri)?;
-        let name = next_name(&head, timestamp)?;
-        evolve_to(context, &lock, &head, evolution, &name)
+        let name = next_name(&head, timestamp);
+        name.and_then(|name| evolve_to(context, &lock, &head, evolution, &name))
+            .map_err(|error| beside_another(error, &head, begun))
     }
 
     /// As [`Self::evolve`], by who holds the array's lock.
@@ -60,14 +62,11 @@ impl ArrayHandle {
     pub fn evolve_at(&self, evolution: &SchemaEvolution, timestamp: u64) -> Result<()> {
         let Self { context, uri } = self;
 
+        let begun = clock::now();
         let (lock, head) = Head::locked(context, uri)?;
-        evolve_to(
-            context,
-            &lock,
-            &head,
-            evolution,
-            &TimestampedName::unversioned(timestamp, timestamp),
-        )
+        let name = TimestampedName::unversioned(timestamp, timestamp);
+        evolve_to(context, &lock, &head, evolution, &name)
+            .map_err(|error| beside_another(error, &head, begun))
     }
 
     /// What [`Self::evolve`] would make of the schema; writes nothing.
@@ -98,8 +97,50 @@ impl ArrayHandle {
         };
         let name = next_name(&head, timestamp)?;
         lock.confirm(&head.location)?;
-        put_schema(context, &head.location, &upgraded, &name)?;
+        put_next(context, &head, &upgraded, &name)?;
         Ok(true)
+    }
+}
+
+/// Stores a schema behind those that an array has, as long as it is there: a group around it may have
+/// been moved meanwhile, whose lock is another one.
+pub(super) fn put_next(
+    context: &Context,
+    head: &Head,
+    next: &ArraySchema,
+    name: &TimestampedName,
+) -> Result<()> {
+    let (location, latest) = (&head.location, head.schema_file());
+    if !is_still_there(location, Some(&latest))? {
+        return Err(gone(location));
+    }
+    put_schema(context, location, next, name)?;
+    if is_still_there(location, Some(&latest))? {
+        return Ok(());
+    }
+    let schema = location.path.join(&schema_path(name, next.version));
+    if let Err(Error::NotFound { .. }) = location.storage.size(&schema) {
+        // It was moved with the array, or went with it.
+        return Ok(());
+    }
+    location.storage.delete(&[schema])?;
+    remove_empty_folders(location)?;
+    Err(gone(location))
+}
+
+/// Says of a refusal that another one has just changed the schema, if that is so: what was asked for
+/// may have fitted the one before.
+fn beside_another(error: Error, head: &Head, begun: u64) -> Error {
+    let latest = head.schema_name.as_ref().map(|name| name.t_end);
+    match (error, latest) {
+        (Error::InvalidArgument(text), Some(latest))
+            if begun < latest && latest <= clock::now() =>
+        {
+            Error::InvalidArgument(format!(
+                "{text} (another one has changed the schema meanwhile: look at it, and try again)"
+            ))
+        }
+        (error, _) => error,
     }
 }
 
@@ -126,7 +167,7 @@ fn evolve_to(
             put_tile(context, &head.location, &path, &enumeration.encode())?;
         }
         lock.confirm(&head.location)?;
-        put_schema(context, &head.location, &next, name)
+        put_next(context, head, &next, name)
     };
     write().inspect_err(|error| {
         let schema = head.location.path.join(&schema_path(name, next.version));

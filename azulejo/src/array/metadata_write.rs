@@ -1,7 +1,7 @@
 //! Writing key-values of arrays and groups: one file a commit.
 
 use super::head::Head;
-use super::tile_object::put_tile_if_there;
+use super::tile_object::{gone, is_still_there, put_tile_if_there};
 use super::{ArrayHandle, Snapshot};
 use crate::clock;
 use crate::context::{Context, Location};
@@ -20,16 +20,20 @@ use std::collections::BTreeMap;
 pub struct MetadataWriter {
     context: Context,
     location: Location,
+    /// The file name of a schema of the array.
+    schema: Option<String>,
     timestamp: Option<u64>,
     changes: BTreeMap<String, Option<MetadataValue>>,
 }
 
 impl MetadataWriter {
-    /// A writer for an object that is known to be there, and to have the context's key.
-    pub(crate) fn new(context: &Context, location: Location) -> Self {
+    /// A writer for an object that is known to be there, and to have the context's key; an array has
+    /// a schema of this file name.
+    pub(crate) fn new(context: &Context, location: Location, schema: Option<String>) -> Self {
         Self {
             context: context.clone(),
             location,
+            schema,
             timestamp: None,
             changes: BTreeMap::new(),
         }
@@ -76,6 +80,7 @@ impl MetadataWriter {
     /// left; after an error they are, and can be committed again.
     ///
     /// # Errors
+    /// [`Error::NotFound`] if the array or group was deleted or moved meanwhile,
     /// [`Error::Storage`].
     pub fn commit(&mut self) -> Result<()> {
         if self.changes.is_empty() {
@@ -87,9 +92,20 @@ impl MetadataWriter {
             .collect();
         let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let storage = &self.location.storage;
+        let schema = self.schema.as_deref();
+        // No folder is made where it was.
+        if schema.is_some() && !is_still_there(&self.location, schema)? {
+            return Err(gone(&self.location));
+        }
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
-        put_tile_if_there(&self.context, &self.location, &path, &encode(&entries))?;
+        put_tile_if_there(
+            &self.context,
+            &self.location,
+            schema,
+            &path,
+            &encode(&entries),
+        )?;
         self.changes.clear();
         Ok(())
     }
@@ -107,7 +123,11 @@ impl Snapshot {
                 what: "an array",
             });
         }
-        Ok(MetadataWriter::new(self.context(), self.location().clone()))
+        Ok(MetadataWriter::new(
+            self.context(),
+            self.location().clone(),
+            Some(self.schema_name().to_owned()),
+        ))
     }
 }
 
@@ -133,6 +153,11 @@ impl ArrayHandle {
     /// unneeded key.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
         let head = Head::open(&self.context, &self.uri)?;
-        Ok(MetadataWriter::new(&self.context, head.location))
+        let schema = head.schema_file();
+        Ok(MetadataWriter::new(
+            &self.context,
+            head.location,
+            Some(schema),
+        ))
     }
 }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{Storage, StorePath};
 use azulejo_format::FormatVersion;
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, SCHEMA_FOLDER};
 use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
 use std::io::ErrorKind;
@@ -26,11 +27,13 @@ pub(crate) fn put_tile(
 pub(crate) fn put_tile_if_there(
     context: &Context,
     location: &Location,
+    schema: Option<&str>,
     path: &str,
     payload: &[u8],
 ) -> Result<()> {
     put_if_there(
         location,
+        schema,
         path,
         encode_tile(context, location, path, payload)?,
     )
@@ -48,20 +51,31 @@ pub(crate) fn encode_tile(
     decode_at(location, path, tile).map(Bytes::from)
 }
 
-/// Adds a file, which counts as soon as it is there, to an array or group.
+/// Adds a file, which counts as soon as it is there, to an array or group. `schema` is the file name
+/// of a schema that the array has which is meant: no other one ever has it.
 ///
 /// # Errors
-/// [`Error::NotFound`] if the array or group was deleted or moved meanwhile: the file would lie
-/// where nobody looks, or in another array that is made there later. Where folders are but parts of
-/// names, which no storage with locks of folders is, nothing moves at once, and nobody looks.
-pub(crate) fn put_if_there(location: &Location, path: &str, body: Bytes) -> Result<()> {
+/// [`Error::NotFound`] if the array or group was deleted or moved meanwhile, or another array was
+/// made in its place: the file would lie where nobody looks, or be taken for one of the other array.
+/// Where folders are but parts of names, which no storage with locks of folders is, nothing moves at
+/// once, and nobody looks.
+pub(crate) fn put_if_there(
+    location: &Location,
+    schema: Option<&str>,
+    path: &str,
+    body: Bytes,
+) -> Result<()> {
     let Location {
         storage,
         path: folder,
     } = location;
     let file = folder.join(path);
+    // Another array is not to have the file even for a moment.
+    if schema.is_some() && !is_still_there(location, schema)? {
+        return Err(gone(location));
+    }
     storage.put(&file, body)?;
-    if storage.locking().is_none() || ObjectType::at(location)?.is_some() {
+    if is_still_there(location, schema)? {
         return Ok(());
     }
     if let Err(Error::NotFound { .. }) = storage.size(&file) {
@@ -69,10 +83,34 @@ pub(crate) fn put_if_there(location: &Location, path: &str, body: Bytes) -> Resu
         return Ok(());
     }
     storage.delete(std::slice::from_ref(&file))?;
-    Err(Error::NotFound {
-        uri: folder.to_string(),
+    Err(gone(location))
+}
+
+/// Whether an array that has a schema of this file name lies there, or without a name any array or
+/// group: see [`put_if_there`].
+pub(crate) fn is_still_there(location: &Location, schema: Option<&str>) -> Result<bool> {
+    let Location { storage, path } = location;
+    if storage.locking().is_none() {
+        return Ok(true);
+    }
+    let schema = match schema {
+        None => return Ok(ObjectType::at(location)?.is_some()),
+        Some(LEGACY_SCHEMA_FILE) => path.join(LEGACY_SCHEMA_FILE),
+        Some(name) => path.join(SCHEMA_FOLDER).join(name),
+    };
+    match storage.size(&schema) {
+        Ok(_) => Ok(true),
+        Err(Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error of who would change an array or group that is there no more.
+pub(crate) fn gone(location: &Location) -> Error {
+    Error::NotFound {
+        uri: location.path.to_string(),
         what: "an array or group: it was deleted or moved while it was written to",
-    })
+    }
 }
 
 /// Reads the payload of the object at `path` below `location`.
@@ -108,6 +146,8 @@ pub(crate) fn clean_up_unseen(
 /// refusal of it.
 pub(crate) fn may_come_late(object: &StorePath, error: &Error) -> bool {
     match error {
+        // Of a large object the last request may be under way.
+        Error::Cancelled => true,
         Error::Storage { uri, source, .. } if *uri == object.to_string() => !matches!(
             source.kind(),
             ErrorKind::PermissionDenied

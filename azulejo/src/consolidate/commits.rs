@@ -2,7 +2,8 @@
 
 use super::ArrayFolder;
 use crate::array::{
-    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, generic_tile, read_objects,
+    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, generic_tile, put_if_there,
+    read_objects,
 };
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -26,15 +27,12 @@ impl ArrayHandle {
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
         let lock = ArrayLock::wait(&location)?;
-        let version = {
-            let scope = OpenScope {
-                fragments: Some(HashSet::new()),
-                ..OpenScope::default()
-            };
-            Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?
-                .schema()
-                .version
+        let scope = OpenScope {
+            fragments: Some(HashSet::new()),
+            ..OpenScope::default()
         };
+        let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
+        let version = array.schema().version;
         if !version.has_subdirectories() {
             return Err(Error::Unsupported(format!(
                 "{}: commits of arrays of format version {version} cannot be consolidated; upgrade the array first",
@@ -83,12 +81,12 @@ impl ArrayHandle {
         let start = names.iter().map(|name| name.t_start).min().unwrap_or(0);
         let end = names.iter().map(|name| name.t_end).max().unwrap_or(0);
         let name = TimestampedName::versioned(start, end, version.number());
-        let path = location
-            .path
-            .join(&suffixed_commit_path(&name, Suffix::Consolidated));
+        let path = suffixed_commit_path(&name, Suffix::Consolidated);
         lock.confirm(&location)?;
-        location.storage.put(&path, file.encode().into())?;
-        Ok(Some(path))
+        // A group around it may have been moved meanwhile, whose lock is another one.
+        let schema = Some(array.schema_name());
+        put_if_there(&location, schema, &path, file.encode().into())?;
+        Ok(Some(location.path.join(&path)))
     }
 }
 

@@ -8,14 +8,13 @@ use super::ArrayFolder;
 use super::choose::{Candidates, Chosen};
 use super::merge::{Merge, Round};
 use super::options::FragmentOptions;
-use super::replace::{Replaced, name_of};
+use super::replace::{Replaced, name_of, refuse_named};
 use crate::array::{
     Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
 };
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::snapshots;
 use crate::storage::Uri;
 use crate::write::WrittenFragment;
 use std::collections::{BTreeSet, HashSet};
@@ -65,13 +64,8 @@ impl ArrayHandle {
         let context = &crate::manifest::without(context).within(options.memory_budget);
         let location = context.locate(&Uri::parse(uri)?)?;
         let operation = context.begin();
-        if options.purge_deleted_cells
-            && let Some(snapshot) = snapshots::list(&location)?.first()
-        {
-            return Err(Error::InvalidArgument(format!(
-                "{uri}: the named snapshot {:?} may show cells that would be purged; remove it first",
-                snapshot.name
-            )));
+        if options.purge_deleted_cells {
+            refuse_named(&location)?;
         }
         let mut rounds = Vec::new();
         // Parts of a split result are not consolidated again.
@@ -307,6 +301,7 @@ impl Merging<'_> {
                 .map(|fragment| fragment.timestamped_name())
                 .collect(),
             bounds: &chosen.bounds,
+            purged: options.purge_deleted_cells,
         };
         Ok(match replaced.by(written)? {
             true => Step::Done(merged),

@@ -2,7 +2,8 @@
 
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
 use crate::array::{
-    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, decode_at, list, read_details,
+    ArrayHandle, ArrayLock, Attempts, OpenScope, Snapshot, TimeRange, decode_at, list,
+    put_if_there, read_details,
 };
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -27,15 +28,18 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         let scope = OpenScope {
             fragments: Some(HashSet::new()),
             ..OpenScope::default()
         };
         let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
-        let relative = array.schema().version.has_relative_vacuum_names();
+        let kind = Kind {
+            relative: array.schema().version.has_relative_vacuum_names(),
+            schema: Some(array.schema_name()),
+        };
         let files = || Ok(Directory::parse(&list(&location)?).metadata);
-        consolidate(context, &location, files, time, relative)
+        consolidate(context, &location, &lock, files, time, kind)
     }
 }
 
@@ -50,7 +54,7 @@ impl GroupHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         if context.object(uri).object_type()? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             context.group(uri).open()?;
@@ -60,17 +64,31 @@ impl GroupHandle {
             let entries = location.storage.list(&folder)?;
             Ok(DetailFiles::parse(RootFolder::Metadata, &entries))
         };
-        consolidate(context, &location, files, time, false)
+        let kind = Kind {
+            relative: false,
+            schema: None,
+        };
+        consolidate(context, &location, &lock, files, time, kind)
     }
+}
+
+/// Whose key-values they are.
+#[derive(Clone, Copy)]
+struct Kind<'a> {
+    /// Whether vacuum files name files by paths in the object.
+    relative: bool,
+    /// The file name of a schema, of an array.
+    schema: Option<&'a str>,
 }
 
 /// Writes what counts of the files that `list` finds into one.
 fn consolidate(
     context: &Context,
     location: &Location,
+    lock: &ArrayLock,
     list: impl Fn() -> Result<DetailFiles>,
     time: TimeRange,
-    relative: bool,
+    kind: Kind<'_>,
 ) -> Result<Option<StorePath>> {
     let time = time.resolved();
     let mut attempts = Attempts::new();
@@ -126,7 +144,7 @@ fn consolidate(
         context.key(),
     )
     .map_err(wrong)?;
-    let uris = details.iter().map(|(path, _)| match relative {
+    let uris = details.iter().map(|(path, _)| match kind.relative {
         true => format!("/{path}"),
         false => location.path.join(path).to_string(),
     });
@@ -134,7 +152,9 @@ fn consolidate(
         uris: uris.collect(),
     };
     let target = location.path.join(&path);
-    location.storage.put(&target, tile.into())?;
+    // Whoever has overtaken this process may have merged these files, and removed them.
+    lock.confirm(location)?;
+    put_if_there(location, kind.schema, &path, tile.into())?;
     let vacuum = location
         .path
         .join(&format!("{path}{}", Suffix::Vacuum.text()));

@@ -107,6 +107,11 @@ impl ArrayHandle {
     /// [`Error::NotFound`] if there was no array then, [`Error::AlreadyExists`] if something lies
     /// at `to`; errors of reading and writing, which leave nothing there.
     pub fn copy_at(&self, timestamp: u64, to: &str) -> Result<u64> {
+        self.copy_in(timestamp, to, false)
+    }
+
+    /// As [`Self::copy_at`]; `noted`: to a place that the caller has noted to be that of a copy.
+    pub(crate) fn copy_in(&self, timestamp: u64, to: &str, noted: bool) -> Result<u64> {
         let context = &self.context;
         let array = self.open_at(TimeRange::until(timestamp))?;
         was_there(&array, timestamp)?;
@@ -123,12 +128,17 @@ impl ArrayHandle {
                 .map(|label| label.schema().as_ref().clone())
                 .collect(),
         };
-        context.array(to).create(new)?;
+        let target = context.array(to);
+        target.create_in(&new, clock::next_timestamp(), noted)?;
         let copy = || -> Result<u64> {
             let target = context.array(to).open()?;
             let operation = context.begin();
             let mut cells = 0;
             for (label, of) in array.labels().iter().zip(&labels) {
+                // An array elsewhere is the same one for both.
+                if label.external {
+                    continue;
+                }
                 let past = Past {
                     then: of.clone(),
                     now: target.open_label(&label.name)?,

@@ -14,6 +14,7 @@ use crate::array::{
 };
 use crate::context::Location;
 use crate::error::{Error, Result};
+use crate::snapshots;
 use crate::storage::StorePath;
 use azulejo_format::commit::{Replacement, VacuumList};
 use azulejo_format::path::{
@@ -60,6 +61,8 @@ pub(super) struct Replaced<'a> {
     pub old: Vec<&'a TimestampedName>,
     /// The box around them.
     pub bounds: &'a NdRectangle,
+    /// Whether cells that earlier moments show are left out.
+    pub purged: bool,
 }
 
 impl Replaced<'_> {
@@ -73,6 +76,12 @@ impl Replaced<'_> {
         let now = ArrayFolder::at(self.whole.context(), location)?;
         if !self.are_still_there(&now)? || self.has_one_in_between(&now, &[])? {
             return discard(written);
+        }
+        if self.purged
+            && let Err(error) = refuse_named(location)
+        {
+            discard(written)?;
+            return Err(error);
         }
         self.commit(written, lock)
     }
@@ -259,6 +268,18 @@ fn decide(
             discard(written)?;
             Ok(None)
         }
+    }
+}
+
+/// An error if a moment has a name, which may show cells that would be purged. The caller holds the
+/// lock if none is to get one from then on.
+pub(super) fn refuse_named(location: &Location) -> Result<()> {
+    match snapshots::list(location)?.first() {
+        None => Ok(()),
+        Some(snapshot) => Err(Error::InvalidArgument(format!(
+            "{}: the named snapshot {:?} may show cells that would be purged; remove it first",
+            location.path, snapshot.name
+        ))),
     }
 }
 

@@ -212,7 +212,7 @@ impl GroupHandle {
     pub fn vacuum_metadata(&self, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let _lock = ArrayLock::wait(&location)?;
+        let lock = ArrayLock::wait(&location)?;
         if ObjectType::at(&location)? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             self.open()?;
@@ -222,7 +222,12 @@ impl GroupHandle {
             .list(&location.path.join(METADATA_FOLDER))?;
         let files = DetailFiles::parse(RootFolder::Metadata, &entries);
         let shown = snapshots::list(&location)?;
-        metadata(context, &location, &files, &shown)?.run(context, &location, options)
+        let steps = metadata(context, &location, &files, &shown)?;
+        if !options.dry_run {
+            // Else a snapshot may have been named meanwhile that shows what is removed.
+            lock.confirm(&location)?;
+        }
+        steps.run(context, &location, options)
     }
 }
 

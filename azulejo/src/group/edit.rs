@@ -1,6 +1,7 @@
 //! Creating groups, and changing their members and key-values.
 
 use super::{Group, GroupHandle, Member, ObjectType};
+use crate::array::removal::UNFINISHED_COPY;
 use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
@@ -92,19 +93,26 @@ impl GroupHandle {
     /// Creates an empty group.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or group lies there, or another one has made it at the
-    /// same time, where the storage can tell who is the first.
+    /// [`Error::AlreadyExists`] if an array or group lies there, or an unfinished copy of one, or
+    /// another one has made it at the same time, where the storage can tell who is the first.
     pub fn create(&self) -> Result<()> {
+        self.create_in(false)
+    }
+
+    /// As [`Self::create`]; `copying`: in a place that the caller has noted to be that of a copy.
+    pub(crate) fn create_in(&self, copying: bool) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let location = self.context.locate(&uri)?;
         crate::array::removal::finish_deletion(&location)?;
         let taken = || Error::AlreadyExists {
             uri: uri.to_string(),
         };
-        if ObjectType::at(&location)?.is_some() {
+        let storage = &location.storage;
+        let is_copy =
+            || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
+        if ObjectType::at(&location)?.is_some() || !copying && is_copy()? {
             return Err(taken());
         }
-        let storage = &location.storage;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
         // Of two who make it at once, one has made it.
         match put_first(&**storage, &location.path.join(GROUP_FILE), Bytes::new()) {
@@ -174,7 +182,11 @@ impl Group {
     /// [`Error::NotFound`] if it was deleted meanwhile.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
         self.check_exists()?;
-        Ok(MetadataWriter::new(&self.context, self.location.clone()))
+        Ok(MetadataWriter::new(
+            &self.context,
+            self.location.clone(),
+            None,
+        ))
     }
 
     /// Nothing is written where a group was deleted: its folder would be there again, and be no
@@ -314,11 +326,12 @@ impl GroupEditor {
             return Ok(());
         }
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
-        let _lock = ArrayLock::wait(&self.group.location)?;
+        let lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
         if self.timestamp.is_none() && self.version() == GroupVersion::V1 {
             // A complete list: of what is there now, whoever has changed it since.
             self.look_again()?;
+            lock.confirm(&self.group.location)?;
         }
         self.write(self.timestamp.unwrap_or_else(clock::next_timestamp))
     }
@@ -338,7 +351,7 @@ impl GroupEditor {
                 "members are replaced as of now, not at another time".to_owned(),
             ));
         }
-        let _lock = ArrayLock::wait(&self.group.location)?;
+        let lock = ArrayLock::wait(&self.group.location)?;
         self.look_again()?;
         self.changes.retain(|_, change| !change.deleted);
         let before = self.group.members.clone();
@@ -358,6 +371,8 @@ impl GroupEditor {
             while time <= seen {
                 time = clock::next_timestamp();
             }
+            // Who was overtaken meanwhile would take away members that it has not seen.
+            lock.confirm(&self.group.location)?;
             self.write(time)?;
         }
         Ok(before)
@@ -397,7 +412,13 @@ impl GroupEditor {
             .storage
             .make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
         let payload = GroupDetails { version, members }.encode();
-        put_tile_if_there(context, location, &group_details_path(&name), &payload)
+        put_tile_if_there(
+            context,
+            location,
+            None,
+            &group_details_path(&name),
+            &payload,
+        )
     }
 
     /// Details go on in the version that the newest ones have: readers of version 1 take the last

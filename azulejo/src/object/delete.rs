@@ -25,8 +25,10 @@ impl ObjectHandle {
         let plan = self.plan_deletion(recursive)?;
         for object in &plan {
             let (_, location, _) = find_or_remains(context, &object.uri)?;
-            let _lock = ArrayLock::wait(&location)?;
+            let lock = ArrayLock::wait(&location)?;
             let (_, location, object_type) = find_or_remains(context, &object.uri)?;
+            // Else another one may lie there, made since by who has overtaken this process.
+            lock.confirm(&location)?;
             delete_one(&location, object_type)?;
         }
         Ok(plan)

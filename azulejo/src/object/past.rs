@@ -46,14 +46,20 @@ impl ObjectHandle {
         }
         let note = Note::of_past(&from_uri, timestamp);
         refuse_other(&target, &note, &to_uri)?;
-        target.storage.delete(std::slice::from_ref(&target.path))?;
-        note.put(&target)?;
+        note.begin_anew(&target, &to_uri)?;
         let mut copied = CopiedPast::default();
         copy(context, &self.uri, found, timestamp, &target, &mut copied)
             .and_then(|()| Note::remove(&target))
-            .inspect_err(|_| {
-                // Nothing else lay there before. The first error is the one to report.
-                let _ = target.storage.delete(std::slice::from_ref(&target.path));
+            .inspect_err(|error| {
+                // The first error is the one to report.
+                let _ = match error {
+                    // Somebody who has not seen the note was faster.
+                    Error::AlreadyExists { uri } if *uri == to_uri.to_string() => {
+                        Note::remove(&target)
+                    }
+                    // Nothing else lay there before.
+                    _ => target.storage.delete(std::slice::from_ref(&target.path)),
+                };
             })?;
         Ok(copied)
     }
@@ -87,7 +93,7 @@ fn copy(
         ObjectType::Array => {
             let cells = context
                 .array(from)
-                .copy_at(timestamp, &to.path.to_string())?;
+                .copy_in(timestamp, &to.path.to_string(), true)?;
             copied.cells = copied.cells.saturating_add(cells);
         }
         ObjectType::Group => {
@@ -150,7 +156,7 @@ fn copy_group(
     }
     // The group is there when its members are.
     let new = context.group(&to.path.to_string());
-    new.create()?;
+    new.create_in(true)?;
     let mut editor = new.edit()?;
     for member in members {
         editor.add(member)?;

@@ -35,7 +35,7 @@ impl ObjectHandle {
             let Location { storage, path } = location;
             // A vacuum between the two would remove what the snapshot shows: of an array, or of a
             // group's key-values.
-            let _lock = match ObjectType::at(location)? {
+            let lock = match ObjectType::at(location)? {
                 Some(_) => Some(ArrayLock::wait(location)?),
                 None => None,
             };
@@ -45,6 +45,9 @@ impl ObjectHandle {
                 });
             }
             self.note_shown(location, name, at)?;
+            if let Some(lock) = &lock {
+                lock.confirm(location)?;
+            }
             storage.make_folder(&snapshots::folder_of(path))?;
             storage.put(
                 &snapshots::folder_of(path).join(name),

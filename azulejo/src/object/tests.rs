@@ -1,11 +1,14 @@
 use super::*;
 use crate::array::TimeRange;
+use crate::column::{ColumnBuffers, ColumnSet};
+use crate::condition::{Comparison, Condition};
 use crate::config::Config;
-use crate::consolidate::{Mode, VacuumOptions};
+use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::group::NewMember;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
+use crate::write::{WriteLayout, WriteOptions};
 use azulejo_format::metadata::MetadataValue;
-use azulejo_format::schema::{Attribute, DataOrder, Enumeration};
+use azulejo_format::schema::{Attribute, DataOrder, Enumeration, SchemaEvolution};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};
@@ -340,6 +343,237 @@ fn what_is_added_while_an_array_is_moved_goes_along() {
     let moved = other.array(&to).open().unwrap();
     assert!(moved.metadata().unwrap().get("late").is_some());
     is_array(&other, &to);
+}
+
+#[test]
+fn what_is_added_to_arrays_in_a_group_while_it_is_moved_goes_along() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/g");
+    let (context, other) = hooked(WHOLE, |context| {
+        put_key(context, "mem://g/sub/a", "late");
+        let evolution = SchemaEvolution {
+            add_attributes: vec![Attribute::new("v", Datatype::Int8, CellValNum::ONE)],
+            ..SchemaEvolution::default()
+        };
+        context
+            .array("mem://g/sub/a")
+            .evolve(&evolution, None)
+            .unwrap();
+    });
+    make_array(&other, "mem://g/sub/a");
+    make_group(&other, "mem://g/sub", &[NewMember::relative("a")]);
+    make_group(&other, "mem://g", &[NewMember::relative("sub")]);
+    // Who has opened it before adds to nothing that is gone.
+    let mut changes = other.array("mem://g/sub/a").change_metadata().unwrap();
+    context.object("mem://g").rename_to(&to).unwrap();
+    let moved = other.array(&format!("{to}/sub/a")).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
+    assert_eq!(moved.schema().attributes.len(), 2);
+    is_array(&other, &format!("{to}/sub/a"));
+    assert!(other.group(&format!("{to}/sub")).open().is_ok());
+    changes
+        .put("k", MetadataValue::new(Datatype::Int8, [1]))
+        .unwrap();
+    let gone = changes.commit().unwrap_err();
+    assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
+    assert_eq!(other.object("mem://g/sub/a").object_type().unwrap(), None);
+}
+
+/// An enumeration, which an evolution writes before its schema.
+const ENUMERATION: When = |path, _| path.as_str().contains("__enumerations");
+/// A schema, which it writes last.
+const SCHEMA: When = |path, _| path.as_str().contains("/__schema/__1");
+
+#[test]
+fn an_evolution_in_a_group_that_is_moved_goes_along_or_is_refused() {
+    for (when, goes_along) in [(ENUMERATION, false), (SCHEMA, true)] {
+        let (_folder, [_, local]) = places();
+        let (group, to) = (format!("{local}/g"), format!("{local}/moved"));
+        let (from, place) = (group.clone(), to.clone());
+        let (context, other) = hooked(when, move |context| {
+            context.object(&from).rename_to(&place).unwrap();
+        });
+        make_array(&other, &format!("{group}/a"));
+        make_group(&other, &group, &[NewMember::relative("a")]);
+        let more = Enumeration::of_strings("more", Datatype::StringUtf8, true, ["c"]).unwrap();
+        let evolution = SchemaEvolution {
+            add_enumerations: vec![more],
+            add_attributes: vec![
+                Attribute::new("v", Datatype::UInt8, CellValNum::ONE).enumerated("more"),
+            ],
+            ..SchemaEvolution::default()
+        };
+        let evolved = context
+            .array(&format!("{group}/a"))
+            .evolve(&evolution, None);
+        match goes_along {
+            true => evolved.unwrap(),
+            false => assert!(
+                matches!(evolved, Err(Error::NotFound { .. })),
+                "{evolved:?}"
+            ),
+        }
+        let moved = other.array(&format!("{to}/a")).open().unwrap();
+        assert_eq!(moved.schema().attributes.len(), 1 + usize::from(goes_along));
+        is_array(&other, &format!("{to}/a"));
+        assert!(!std::path::Path::new(&group).exists());
+    }
+}
+
+#[test]
+fn nothing_is_purged_that_a_moment_shows_which_got_its_name_meanwhile() {
+    let (_folder, [_, local]) = places();
+    let uri = format!("{local}/a");
+    let make = ArraySchema::sparse()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let write = |context: &Context, time: u64| {
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(&uri).writer(options).unwrap();
+        let columns = [
+            ColumnBuffers::of_values("x", vec![time as i32]),
+            ColumnBuffers::of_values("a", vec![7i32]),
+        ];
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    };
+    let plain = context();
+    plain.array(&uri).create_at(make, 1).unwrap();
+    write(&plain, 10);
+    write(&plain, 20);
+    let value = 10i32.to_le_bytes().to_vec();
+    let condition = Condition::compare("x", Comparison::Eq, value);
+    plain
+        .array(&uri)
+        .delete_cells(&condition, Some(30))
+        .unwrap();
+    let (place, other) = (uri.clone(), plain.clone());
+    let named = std::sync::Once::new();
+    let context = plain.observed(move |_| {
+        named.call_once(|| {
+            let object = other.object(&place);
+            object.create_snapshot("then", Some(25)).unwrap();
+        });
+    });
+    let options = FragmentOptions::new().purge_deleted_cells(true);
+    let refused = context.array(&uri).consolidate(&options).unwrap_err();
+    assert!(refused.to_string().contains("then"), "{refused}");
+    let shown = plain.array(&format!("{uri}@then")).open().unwrap();
+    assert_eq!(shown.fragments().len(), 2);
+}
+
+#[test]
+fn a_copy_with_large_files_goes_on() {
+    let (_folder, [_, local]) = places();
+    let (from, to) = (format!("{local}/a"), format!("{local}/b"));
+    let context = context();
+    make_array(&context, &from);
+    let large = vec![7; 9 << 20];
+    std::fs::write(format!("{from}/large"), &large).unwrap();
+    context.object(&from).copy_to(&to).unwrap();
+    // It was killed while it wrote that file, and before its end.
+    let source = Uri::parse(&from).unwrap().to_string();
+    for len in [1 << 20, large.len()] {
+        std::fs::write(format!("{to}/large"), &large[..len]).unwrap();
+        std::fs::write(format!("{to}/__azulejo_copy"), &source).unwrap();
+        context.object(&from).copy_to(&to).unwrap();
+        is_array(&context, &to);
+        assert!(
+            std::fs::read(format!("{to}/large")).unwrap() == large,
+            "{len}"
+        );
+        assert!(context.object(&to).unfinished_copy().unwrap().is_none());
+    }
+}
+
+#[test]
+fn nothing_is_made_in_the_place_of_a_copy_and_a_copy_takes_nothing_away() {
+    let (_folder, [_, local]) = places();
+    let to = format!("{local}/b");
+    let place = to.clone();
+    // What a killed copy has left is somebody else's until it is deleted, or the copy ends.
+    let (context, other) = hooked(BEGUN, move |context| {
+        let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10);
+        let made = context.array(&place).create(new.build().unwrap());
+        assert!(matches!(made, Err(Error::AlreadyExists { .. })), "{made:?}");
+        let made = context.group(&place).create();
+        assert!(matches!(made, Err(Error::AlreadyExists { .. })), "{made:?}");
+    });
+    make_array(&other, "mem://a");
+    let now = crate::clock::next_timestamp();
+    context.object("mem://a").copy_at(now, &to).unwrap();
+    is_array(&other, &to);
+    // Something that has come in between stays.
+    make_group(&other, &format!("{local}/c"), &[]);
+    let copied = context
+        .object("mem://a")
+        .copy_at(now, &format!("{local}/c"));
+    assert!(
+        matches!(copied, Err(Error::AlreadyExists { .. })),
+        "{copied:?}"
+    );
+    assert!(other.group(&format!("{local}/c")).open().is_ok());
+}
+
+#[test]
+fn nothing_is_added_to_an_array_that_was_made_where_another_was() {
+    let (_folder, [memory, local]) = places();
+    for place in [memory, format!("{local}/a")] {
+        let context = context();
+        let uri = place.as_str();
+        let make = || {
+            let new = ArraySchema::sparse()
+                .dimension("x", 0i32..=99, 10)
+                .attribute("a", Datatype::Int32)
+                .build()
+                .unwrap();
+            context.array(uri).create(new).unwrap();
+        };
+        make();
+        let cells = |x: i32| {
+            let (x, a) = (vec![x], vec![x]);
+            ColumnSet::of([
+                ColumnBuffers::of_values("x", x),
+                ColumnBuffers::of_values("a", a),
+            ])
+            .unwrap()
+        };
+        let open = |options| context.array(uri).writer(options).unwrap();
+        let mut unordered = open(WriteOptions::new());
+        let mut uncommitted = open(WriteOptions::new().uncommitted());
+        let mut global = open(WriteOptions::new().layout(WriteLayout::Global));
+        global.write(&cells(1)).unwrap();
+        let mut several = open(
+            WriteOptions::new()
+                .layout(WriteLayout::Global)
+                .max_fragment_size(1),
+        );
+        several.write(&cells(2)).unwrap();
+        let mut keys = context.array(uri).change_metadata().unwrap();
+        context.object(uri).delete(false).unwrap();
+        make();
+        let refused = |result: Result<()>| {
+            let error = result.expect_err("it is another array");
+            assert!(matches!(error, Error::NotFound { .. }), "{error}");
+        };
+        refused(unordered.write(&cells(3)));
+        refused(uncommitted.write(&cells(4)));
+        refused(global.finish().map(drop));
+        refused(several.finish().map(drop));
+        keys.put("k", MetadataValue::new(Datatype::Int8, [1]))
+            .unwrap();
+        refused(keys.commit());
+        let array = context.array(uri).open().unwrap();
+        assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
+        let Location { storage, path } = array.location();
+        for folder in ["__commits", "__fragments", "__meta"] {
+            assert!(
+                storage.list(&path.join(folder)).unwrap().is_empty(),
+                "{folder}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -64,6 +64,8 @@ impl ObjectHandle {
         copy(context, &from_uri, &location, &target, || {
             moved.put(&target)
         })?;
+        // Who was overtaken does not know what lies there now; the same move goes on from here.
+        lock.confirm(&location)?;
         finish_move(&location, &target)
     }
 
@@ -236,6 +238,22 @@ impl Note {
     pub fn remove(target: &Location) -> Result<()> {
         target.storage.delete(&[target.path.join(UNFINISHED_COPY)])
     }
+
+    /// Notes that a copy begins, in the place of what is left of the same one. `refuse_other` has been
+    /// asked before. Who makes something else there comes before that, or finds the note.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if anything else lies there.
+    pub fn begin_anew(&self, target: &Location, uri: &Uri) -> Result<()> {
+        let _making = Making::wait(target, self, uri)?;
+        let Location { storage, path } = target;
+        let mut left = storage.list(path)?;
+        // The note goes when it is written anew.
+        left.retain(|entry| !is_claim(&entry.name) && entry.name != UNFINISHED_COPY);
+        let left = left.into_iter().map(|entry| path.join(&entry.name));
+        storage.delete(&left.collect::<Vec<_>>())?;
+        self.put(target)
+    }
 }
 
 /// Whether a folder gets another name at once, with all that lies in it: where folders are more
@@ -383,6 +401,9 @@ fn finish_move(location: &Location, target: &Location) -> Result<()> {
     if let Some(object_type) = ObjectType::at(location)? {
         hide(location, object_type)?;
     }
+    for (inside, object_type) in objects_inside(location)? {
+        hide(&inside, object_type)?;
+    }
     copy_late(location, target)?;
     location
         .storage
@@ -390,7 +411,21 @@ fn finish_move(location: &Location, target: &Location) -> Result<()> {
     Note::remove(target)
 }
 
-/// Copies what was added to the original while it was copied, until it was hidden.
+/// The arrays and groups that lie below an object's folder, where folders move at once: others add to
+/// them by their own names.
+fn objects_inside(location: &Location) -> Result<Vec<(Location, ObjectType)>> {
+    if location.storage.locking().is_none() {
+        return Ok(Vec::new());
+    }
+    let folders = location.storage.list_tree(&location.path)?.into_iter();
+    let inside = folders.filter(|(folder, _)| !folder.is_empty() && !is_among_remains(folder));
+    let objects = inside
+        .filter_map(|(folder, entries)| Some((location.join(&folder), ObjectType::of(&entries)?)));
+    Ok(objects.collect())
+}
+
+/// Copies what was added to the original, and to objects inside, while it was copied, until they were
+/// hidden.
 ///
 /// Where that can be, what counts is taken away from where it was added first: whoever has added it
 /// looks whether the object is still there, takes back what it finds if not, and reports success
@@ -399,10 +434,11 @@ fn copy_late(location: &Location, target: &Location) -> Result<()> {
     let copied: HashSet<String> = FileTree::of(target)?.names().collect();
     let late = |tree: FileTree| {
         let files = tree.files.into_iter();
-        files.filter(|(file, _)| !copied.contains(without_remains(file)))
+        files.filter(|(file, _)| !copied.contains(&without_remains(file)))
     };
     let storage = &location.storage;
     if storage.locking().is_some() {
+        let counts = |file: &str| counts(file) && !is_among_remains(file);
         for (file, _) in late(FileTree::of(location)?).filter(|(file, _)| counts(file)) {
             let taken = location.path.join(REMAINS).join(&file);
             match storage.rename(&location.path.join(&file), &taken) {
@@ -413,7 +449,7 @@ fn copy_late(location: &Location, target: &Location) -> Result<()> {
     }
     // Listed anew: fragments are there before what makes them count.
     for (file, size) in late(FileTree::of(location)?) {
-        let to = target.join(without_remains(&file));
+        let to = target.join(&without_remains(&file));
         match copy_file(&location.join(&file), &to, size) {
             // Of a write that has given up.
             Err(Error::NotFound { .. } | Error::AlreadyExists { .. }) => {}
@@ -423,21 +459,22 @@ fn copy_late(location: &Location, target: &Location) -> Result<()> {
     Ok(())
 }
 
-/// Where a file lay before it was put among what is left of an object.
-fn without_remains(file: &str) -> &str {
-    let hidden = file.strip_prefix(REMAINS);
-    hidden
-        .and_then(|file| file.strip_prefix('/'))
-        .unwrap_or(file)
+/// Whether a file or folder lies among what is left of an object.
+fn is_among_remains(path: &str) -> bool {
+    path.split('/').any(|part| part == REMAINS)
 }
 
-/// Whether a file of an object counts by itself, as soon as it is there.
+/// Where a file lay before it was put among what is left of an object.
+fn without_remains(file: &str) -> String {
+    let parts: Vec<&str> = file.split('/').filter(|part| *part != REMAINS).collect();
+    parts.join("/")
+}
+
+/// Whether a file of an object, or of one inside, counts by itself, as soon as it is there.
 fn counts(file: &str) -> bool {
     const FOLDERS: [&str; 3] = [COMMITS_FOLDER, METADATA_FOLDER, GROUP_DETAILS_FOLDER];
-    match file.split_once('/') {
-        Some((folder, name)) => FOLDERS.contains(&folder) && !name.contains('/'),
-        None => file.ends_with(".ok"),
-    }
+    let folder = file.rsplit('/').nth(1);
+    folder.is_some_and(|folder| FOLDERS.contains(&folder)) || file.ends_with(".ok")
 }
 
 /// Whether a folder is a whole copy of another, as far as the names and sizes of files tell, and
@@ -508,8 +545,8 @@ const HOLLOW: u64 = 1024;
 /// First bytes of files that are compared.
 const COMPARED: u64 = 64 << 10;
 
-/// The files that an unfinished copy has as a whole: a file gets its name when all of it is there.
-/// What the original does not have is removed.
+/// The files that an unfinished copy has as a whole, where listings tell that: a file gets its name
+/// when all of it is there. Others are removed, and what the original does not have.
 fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>> {
     if Note::at(target)?.is_none() {
         return Ok(HashSet::new());
@@ -526,9 +563,10 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
             Some(original) if size.is_some() && size == *original => {
                 there.insert(file);
             }
-            Some(_) => {}
             None if file == UNFINISHED_COPY => {}
-            None => stale.push(target.path.join(&file)),
+            // Of a file of which nobody knows how much is there all is copied anew; a large one takes
+            // no other's place.
+            Some(_) | None => stale.push(target.path.join(&file)),
         }
     }
     target.storage.delete(&stale)?;

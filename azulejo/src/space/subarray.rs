@@ -113,7 +113,8 @@ impl Subarray {
     /// # Errors
     /// More selections than dimensions, bounds of another size than the dimension's type, `start >
     /// end`, NaN, bounds outside the domain or the current domain, a stride along a dimension that
-    /// is not of an integer kind, coordinate columns of different lengths.
+    /// is not of an integer kind, coordinate columns of different lengths, points of a dense array
+    /// outside its domain or current domain.
     pub fn bind(&self, schema: &ArraySchema) -> Result<Self> {
         let dimensions = &schema.domain.dimensions;
         let current = schema.current_domain.ranges();
@@ -162,7 +163,8 @@ impl Subarray {
                     )));
                 }
                 let len = points.len(schema);
-                for (column, dimension) in points.coordinates.iter().zip(dimensions) {
+                let columns = points.coordinates.iter().zip(dimensions).enumerate();
+                for (d, (column, dimension)) in columns {
                     let size = dimension.datatype.size();
                     let whole = if dimension.is_var() {
                         column.offsets.is_some()
@@ -180,6 +182,10 @@ impl Subarray {
                             dimension,
                             "the offsets of the points' coordinates leave the data",
                         ));
+                    }
+                    // A sparse array has no cell there; a dense one would have to make one up.
+                    if schema.is_dense() {
+                        check_points(column, dimension, len, within(d))?;
                     }
                 }
                 Ok(self.clone())
@@ -293,6 +299,41 @@ fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> 
     Ok(())
 }
 
+/// Checks that points of a dense array lie where it has cells.
+fn check_points(
+    column: &PointColumn,
+    dimension: &Dimension,
+    len: usize,
+    within: Option<&Range>,
+) -> Result<()> {
+    let Some(axis) = dimension.axis() else {
+        return Ok(());
+    };
+    let size = dimension.datatype.size();
+    let offset = |point: usize| axis.offset_of(column.get(point, size)?);
+    if let Some(point) = (0..len).find(|point| offset(*point).is_none()) {
+        return Err(refuse(
+            dimension,
+            &format!("point {point} lies outside the domain {}", describe(dimension)),
+        ));
+    }
+    let Some(within) = within else {
+        return Ok(());
+    };
+    let current = axis.offsets_of(within);
+    let inside = |point: usize| {
+        let (offset, (first, last)) = offset(point).zip(current)?;
+        (first..=last).contains(&offset).then_some(())
+    };
+    match (0..len).find(|point| inside(*point).is_none()) {
+        Some(point) => Err(refuse(
+            dimension,
+            &format!("point {point} lies outside the current domain"),
+        )),
+        None => Ok(()),
+    }
+}
+
 fn is_number(start: &[u8], end: &[u8]) -> bool {
     fn nan(bytes: &[u8]) -> bool {
         match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
@@ -389,6 +430,37 @@ mod tests {
         for bad in [points(&[8]), points(&[8, 4]), points(&[7, 7])] {
             assert!(bad.bind(&schema).is_err());
         }
+    }
+
+    #[test]
+    fn points_of_dense_arrays_must_lie_in_them() {
+        let points = |x: &[i32], y: &[i32]| {
+            let coordinates = [x, y].map(|values| PointColumn {
+                data: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+                offsets: None,
+            });
+            Subarray::Points(Points {
+                coordinates: coordinates.into(),
+            })
+        };
+        let schema = two_dimensions();
+        assert!(points(&[0, 99], &[-50, 49]).bind(&schema).is_ok());
+        for bad in [
+            points(&[0, 100], &[0, 0]),
+            points(&[-1], &[0]),
+            points(&[0], &[50]),
+            points(&[0], &[i32::MIN]),
+        ] {
+            let error = bad.bind(&schema).unwrap_err();
+            assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+        }
+        let mut smaller = schema;
+        smaller.current_domain = CurrentDomain::NdRectangle(azulejo_format::NdRectangle {
+            ranges: vec![Range::of(0i32, 9), Range::of(-5i32, 5)],
+        });
+        assert!(points(&[9], &[-5]).bind(&smaller).is_ok());
+        assert!(points(&[10], &[0]).bind(&smaller).is_err());
+        assert!(points(&[10], &[0]).bind_to_domain(&smaller).is_ok());
     }
 
     #[test]

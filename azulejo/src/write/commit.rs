@@ -7,7 +7,7 @@ use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
 use azulejo_format::fragment::Footer;
-use azulejo_format::path::{Suffix, commit_path, suffixed_commit_path};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, Suffix, commit_path, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 
@@ -17,6 +17,8 @@ use bytes::Bytes;
 pub struct WrittenFragment {
     pub(super) location: Location,
     pub(super) folder: StorePath,
+    /// File name of the schema of its cells.
+    pub(super) schema_name: String,
     pub(super) name: TimestampedName,
     pub(super) version: FormatVersion,
     pub(super) footer: Footer,
@@ -62,18 +64,42 @@ impl WrittenFragment {
     /// Makes the fragment part of the array, at once and as a whole.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the array was deleted or moved meanwhile, and errors of the storage.
-    /// Where it still works, the files are then removed, unless the commit is there all the same.
+    /// [`Error::NotFound`] if the array was deleted or moved meanwhile, or another one was made in its
+    /// place, and errors of the storage. Where it still works, the files are then removed, unless the commit is there all the same.
     pub fn commit(self) -> Result<TimestampedName> {
         let path = commit_path(&self.name, self.version)
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
-        put_if_there(&self.location, &path, Bytes::new()).inspect_err(|error| {
+        self.check_whole().inspect_err(|_| {
+            // It was not asked for, so it never counts. The first error is the one to report.
+            let _ = storage.delete(std::slice::from_ref(&self.folder));
+        })?;
+        let schema = seen(&self.schema_name, self.version);
+        put_if_there(&self.location, schema, &path, Bytes::new()).inspect_err(|error| {
             let folder = std::slice::from_ref(&self.folder);
             clean_up_unseen(&**storage, &commit, folder, error);
         })?;
         Ok(self.name)
+    }
+
+    /// An error if its files are gone, where that costs little to ask: an array whose commits name a
+    /// fragment that is not there cannot be opened.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and errors of the storage.
+    pub(super) fn check_whole(&self) -> Result<()> {
+        let storage = &self.location.storage;
+        if storage.locking().is_none() {
+            return Ok(());
+        }
+        match storage.size(&self.folder.join(FRAGMENT_METADATA_FILE)) {
+            Err(Error::NotFound { .. }) => Err(Error::NotFound {
+                uri: self.folder.to_string(),
+                what: "the fragment: it was removed while it was written, as a repair does with what it takes for left over",
+            }),
+            found => found.map(drop),
+        }
     }
 
     /// Removes the fragment's files.
@@ -85,18 +111,24 @@ impl WrittenFragment {
     }
 }
 
-/// Makes several fragments count by one file: readers see all of them or none. `folders` go where
-/// that fails, unless the file is there all the same.
+/// The schema by which an array is known, if each has names of its own for them.
+fn seen(schema_name: &str, version: FormatVersion) -> Option<&str> {
+    version.has_schema_evolution().then_some(schema_name)
+}
+
+/// Makes several fragments of an array that has a schema of this file name count by one file: readers
+/// see all of them or none. `folders` go where that fails, unless the file is there all the same.
 ///
 /// # Errors
 /// As [`WrittenFragment::commit`].
 pub(super) fn commit_together(
     location: &Location,
+    schema_name: &str,
     names: &[TimestampedName],
     version: FormatVersion,
     folders: &[StorePath],
 ) -> Result<()> {
-    commit_listed(location, names, version, &|whole, error| {
+    commit_listed(location, schema_name, names, version, &|whole, error| {
         clean_up_unseen(&*location.storage, whole, folders, error);
     })
 }
@@ -108,13 +140,15 @@ pub(super) fn commit_together(
 /// As [`WrittenFragment::commit`].
 pub(super) fn commit_listed(
     location: &Location,
+    schema_name: &str,
     names: &[TimestampedName],
     version: FormatVersion,
     failed: &dyn Fn(&StorePath, &Error),
 ) -> Result<()> {
     let names: Vec<(&TimestampedName, FormatVersion)> =
         names.iter().map(|name| (name, version)).collect();
-    put_consolidated(location, &names, None, failed)
+    let schema = seen(schema_name, version);
+    put_consolidated(location, schema, &names, None, failed)
 }
 
 /// A delete that does not count yet.
@@ -136,13 +170,14 @@ pub(crate) fn commit_at_once(
 ) -> Result<()> {
     let folders: Vec<StorePath> = fragments.iter().map(|f| f.folder.clone()).collect();
     let names: Vec<_> = fragments.iter().map(|f| (&f.name, f.version)).collect();
-    put_consolidated(location, &names, delete, &|whole, error| {
+    put_consolidated(location, None, &names, delete, &|whole, error| {
         clean_up_unseen(&*location.storage, whole, &folders, error);
     })
 }
 
 fn put_consolidated(
     location: &Location,
+    schema: Option<&str>,
     fragments: &[(&TimestampedName, FormatVersion)],
     delete: Option<&WrittenDelete>,
     failed: &dyn Fn(&StorePath, &Error),
@@ -168,7 +203,7 @@ fn put_consolidated(
     let version = names.iter().find_map(|name| name.version).unwrap_or(0);
     let name = TimestampedName::versioned(first, last, version);
     let path = suffixed_commit_path(&name, Suffix::Consolidated);
-    put_if_there(location, &path, body.into()).inspect_err(|error| {
+    put_if_there(location, schema, &path, body.into()).inspect_err(|error| {
         failed(&location.path.join(&path), error);
     })
 }

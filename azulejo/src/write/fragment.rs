@@ -433,6 +433,7 @@ impl FragmentSink {
         Ok(WrittenFragment {
             location: self.spec.location,
             folder: self.folder.path.clone(),
+            schema_name: self.spec.schema_name,
             name: self.spec.name,
             version: self.version,
             footer: metadata.footer,

@@ -3,6 +3,7 @@
 
 use super::commit::commit_together;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
+use crate::array::{gone, is_still_there};
 use crate::cancel::Operation;
 use crate::column::FieldView;
 use crate::context::{Context, Location};
@@ -187,14 +188,28 @@ impl Fragments {
     pub fn finish(mut self) -> Result<Vec<TimestampedName>> {
         self.operation.clone().runs(|| self.end())?;
         self.operation.check()?;
+        if self.done.len() > 1 {
+            self.done
+                .iter()
+                .try_for_each(WrittenFragment::check_whole)?;
+        }
+        if self.uncommitted {
+            // Another process commits them, and does not know what is new here, nor of which array
+            // they are.
+            let Target {
+                location,
+                schema_name,
+                ..
+            } = &self.target;
+            location.storage.settle(&location.path)?;
+            if !is_still_there(location, Some(schema_name))? {
+                return Err(gone(location));
+            }
+            let done = std::mem::take(&mut self.done).into_iter();
+            return Ok(done.map(|fragment| fragment.name().clone()).collect());
+        }
         let mut done = std::mem::take(&mut self.done);
         let names = || done.iter().map(|fragment| fragment.name().clone());
-        if self.uncommitted {
-            // Another process commits them, and does not know what is new here.
-            let location = &self.target.location;
-            location.storage.settle(&location.path)?;
-            return Ok(names().collect());
-        }
         let version = self.target.schema.version;
         if done.len() < 2 || !version.has_subdirectories() {
             return done.drain(..).map(WrittenFragment::commit).collect();
@@ -202,7 +217,12 @@ impl Fragments {
         // One file commits them all: readers see the whole write or nothing of it.
         let names: Vec<TimestampedName> = names().collect();
         let folders: Vec<_> = done.iter().map(|f| f.folder().clone()).collect();
-        commit_together(&self.target.location, &names, version, &folders)?;
+        let Target {
+            location,
+            schema_name,
+            ..
+        } = &self.target;
+        commit_together(location, schema_name, &names, version, &folders)?;
         Ok(names)
     }
 }

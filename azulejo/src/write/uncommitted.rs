@@ -39,7 +39,7 @@ impl ArrayHandle {
     pub fn commit_fragments(&self, names: &[String]) -> Result<()> {
         let head = Head::open(&self.context, &self.uri)?;
         let fragments = parse(names)?;
-        let location = &head.location;
+        let (location, schema) = (&head.location, head.schema_file());
         for (name, version) in &fragments {
             let folder = location.path.join(&fragment_path(name, *version));
             // Written last of all its files, and whole or not at all.
@@ -58,10 +58,10 @@ impl ArrayHandle {
             [(name, version)] => {
                 let path =
                     commit_path(name, *version).ok_or_else(|| no_fragment(&name.to_string()))?;
-                let put = put_if_there(location, &path, Bytes::new());
+                let put = put_if_there(location, Some(&schema), &path, Bytes::new());
                 put.inspect_err(|error| failed(&location.path.join(&path), error))
             }
-            [(_, version), ..] => commit_listed(location, &names, *version, &failed),
+            [(_, version), ..] => commit_listed(location, &schema, &names, *version, &failed),
         }
     }
 

@@ -68,7 +68,7 @@ pub(super) fn carry_out(location: &Location, name: &TimestampedName) -> Result<C
         new.push(fragment);
     }
     for fragment in &new {
-        put_if_there(location, &fragment.commit, Bytes::new())?;
+        put_if_there(location, None, &fragment.commit, Bytes::new())?;
     }
     finish_replacement(location, name, &replacement)?;
     Ok(CarriedOut(new))
