@@ -181,6 +181,11 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
     iso.unwrap_or_else(|| format!("@{tick}"))
 }
 
+/// Whether a cell is the tick that stands for no time (NaT).
+pub fn is_no_time(datatype: Datatype, bytes: &[u8]) -> bool {
+    (datatype.is_datetime() || datatype.is_time()) && bytes == i64::MIN.to_le_bytes()
+}
+
 /// The bytes of a cell that is one value, by which it is told from others: of -0.0 those of 0.0,
 /// which is the same.
 pub fn told_apart(datatype: Datatype, bytes: &[u8]) -> &[u8] {
