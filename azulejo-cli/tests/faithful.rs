@@ -390,3 +390,35 @@ fn both_zeros_are_one_coordinate() {
         assert_eq!(bench.count(wish), 2);
     }
 }
+
+/// The fill value of CHAR is no UTF-8, and lies under nulls and in cells that nobody wrote.
+#[test]
+fn text_is_bytes_only_where_a_cell_is() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,c,n\n0,ab,ab\n9,c,c\n");
+    bench.line("import a.csv a --dims x --dense --type c=CHAR --type n=CHAR --nullable n");
+    let cells = "0,6162,ab\n1,80,\n";
+    for command in ["cat a --format csv", "export a - --format csv"] {
+        let said = bench.line(&format!("{command} --range x=0:1 --coords"));
+        assert_eq!(said.out, format!("x,c,n\n{cells}"), "{command}");
+        assert!(said.err.contains("\"c\" holds text"), "{}", said.err);
+        assert!(!said.err.contains("\"n\""), "{}", said.err);
+    }
+    let text = bench.line("cat a --range x=0:1 --format ndjson --attrs n").out;
+    assert_eq!(text, "{\"n\":\"ab\"}\n{\"n\":null}\n");
+    bench.line("export a a.csv.gz --range x=0:1 --coords");
+    bench.line("import a.csv.gz again --type c=STRING_ASCII");
+    assert!(csv(&bench, "again").ends_with(cells));
+}
+
+#[test]
+fn sums_of_groups_are_whole_as_those_of_all_cells() {
+    let bench = Bench::new();
+    bench.write("u.csv", "k,u\na,18446744073709551610\na,5\nb,1\n");
+    bench.line("import u.csv u");
+    let all = bench.json("agg u sum:u --range row=0:1");
+    assert_eq!(all["sum:u"], json!(u64::MAX));
+    let groups = bench.json("agg u sum:u --by k");
+    assert_eq!(groups[0]["sum:u"], json!(u64::MAX));
+    assert_eq!(groups[1]["sum:u"], 1);
+}
