@@ -404,7 +404,9 @@ fn text_is_bytes_only_where_a_cell_is() {
         assert!(said.err.contains("\"c\" holds text"), "{}", said.err);
         assert!(!said.err.contains("\"n\""), "{}", said.err);
     }
-    let text = bench.line("cat a --range x=0:1 --format ndjson --attrs n").out;
+    let text = bench
+        .line("cat a --range x=0:1 --format ndjson --attrs n")
+        .out;
     assert_eq!(text, "{\"n\":\"ab\"}\n{\"n\":null}\n");
     bench.line("export a a.csv.gz --range x=0:1 --coords");
     bench.line("import a.csv.gz again --type c=STRING_ASCII");

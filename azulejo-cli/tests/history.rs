@@ -212,4 +212,18 @@ fn times_are_written_as_people_say_them() {
     assert_eq!(bench.line("agg d count --at -2h").out.trim(), "0");
     assert_eq!(bench.line("agg d count --from -1h").out.trim(), "1");
     bench.fails("agg d count --at -2y", 2, "not a time");
+    // Commands that change something take them too, and conditions may begin with a sign.
+    assert_eq!(bench.line("agg d count --where '-1 < id'").out.trim(), "1");
+    bench.line("meta set d k v --at -1h");
+    let plan = bench.line("delete d --from -1w --to -1d --dry-run").out;
+    assert_eq!(plan.trim(), "would delete 0 fragments");
+    let plan = bench
+        .line("delete d --where '-1 < id' --at now --dry-run")
+        .out;
+    assert_eq!(plan.trim(), "would delete 1 cell");
+    bench.write("b.csv", "id,q\n-999,2\n7,-999\n");
+    bench.line("import b.csv early --dims id --at -1h --null none");
+    assert_eq!(bench.line("agg early count --at -30m").out.trim(), "2");
+    bench.line("import b.csv nulls --null -999");
+    assert_eq!(bench.line("cat nulls --format csv").out, "id,q\n,2\n7,\n");
 }
