@@ -168,7 +168,7 @@ pub fn attributes(out: &mut Output, schema: &ArraySchema) -> Result<()> {
     for attribute in &schema.attributes {
         let fill = if attribute.nullable && !attribute.fill_validity {
             "null".to_owned()
-        } else if attribute.datatype.is_text() && attribute.fill_value.iter().all(|b| *b == 0) {
+        } else if attribute.datatype.is_text() && is_zeros(&attribute.fill_value) {
             // As text it is nothing.
             hex(&attribute.fill_value)
         } else {
@@ -195,6 +195,10 @@ pub fn attributes(out: &mut Output, schema: &ArraySchema) -> Result<()> {
         table.row(row);
     }
     print(out, &table)
+}
+
+fn is_zeros(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Orders, capacity, and the filters of what lies beside the values.
