@@ -332,6 +332,17 @@ fn cells_that_two_ranges_name_are_salvaged_once() {
     let read = |name: &str| std::fs::read_to_string(bench.path().join(name)).unwrap();
     assert_eq!(read("same.csv"), read("whole.csv"));
     assert_eq!(read("same.csv").lines().count(), 5);
+    // Ranges of a later side do not come one after another, but row by row.
+    bench.write("g.csv", "y,x,v\n0,0,1\n0,3,2\n1,0,3\n1,3,4\n");
+    for kind in ["--sparse", "--dense"] {
+        bench.line(&format!("import g.csv g{kind} --dims y,x {kind}"));
+        let line = format!("export g{kind} - --coords --order row --range x=2:3 --range x=0");
+        let whole = bench.line(&format!("{line} --format csv")).out;
+        let same = bench
+            .line(&format!("{line} --format csv --skip-damaged"))
+            .out;
+        assert_eq!(same, whole, "{kind}");
+    }
     bench.fails(
         "export a other.csv --skip-damaged --order col",
         2,
