@@ -164,6 +164,10 @@ fn names_of_moments_open_arrays_and_groups() {
     assert_eq!(bench.line("cat d@v1").out, "id,q\n1,1\n2,2\n");
     assert_eq!(bench.line("cat d --at v1").out, "id,q\n1,1\n2,2\n");
     assert_eq!(bench.line("cat d@v2").out, now);
+    // What is added to a moment would be of now.
+    bench.write("late.csv", "id,q\n77,7\n");
+    bench.fails("import late.csv d@v1 --append", 2, "named snapshot");
+    assert_eq!(bench.line("cat d").out, now);
     bench.fails("cat d@v3", 3, "named snapshot");
     bench.fails("cat d --at v3", 3, "named snapshot");
     bench.fails("consolidate d --purge-deleted-cells", 2, "v1");
