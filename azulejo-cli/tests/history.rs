@@ -179,6 +179,15 @@ fn names_of_moments_open_arrays_and_groups() {
     bench.line("group add g d --name d");
     bench.line("snapshot create g all");
     assert_eq!(bench.line("cat d@all").out, now);
+    bench.line("meta set g k late");
+    bench.line("group rm g d");
+    assert!(bench.line("info g@all").out.contains("1 member"));
+    assert_eq!(bench.json("ls g@all").as_array().unwrap().len(), 1);
+    assert_eq!(bench.json("ls g").as_array().unwrap().len(), 0);
+    assert_eq!(bench.json("meta g@all"), serde_json::json!({}));
+    assert_eq!(bench.line("meta g k").out, "late\n");
+    bench.fails("info g@none", 3, "named snapshot");
+    bench.line("group add g d --name d");
     let removed = bench.json("snapshot remove g all");
     assert_eq!(removed["removed_from"].as_array().unwrap().len(), 2);
 }

@@ -19,7 +19,7 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         return self::change(session, change);
     }
     let uri = args.uri.as_deref().unwrap_or_default();
-    let metadata = match session.context.object(uri).object_type()? {
+    let metadata = match session.object_type(uri)? {
         Some(ObjectType::Group) => session
             .context
             .group(uri)
