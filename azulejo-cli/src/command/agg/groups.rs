@@ -166,7 +166,11 @@ pub fn run(
     args: &AggArgs,
     measures: &[Measure],
 ) -> Result<()> {
-    let by = args.by.iter().map(|text| By::parse(text));
+    // Names may have colons themselves.
+    let by = args.by.iter().map(|text| match array.schema().field(text) {
+        Some(_) => Ok(By::field(text)),
+        None => By::parse(text),
+    });
     let mut by = by.collect::<Result<Vec<_>>>()?;
     let fields = fields(array, &by, measures);
     let cells = SelectionArgs {
