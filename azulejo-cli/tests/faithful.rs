@@ -436,7 +436,7 @@ fn text_of_fixed_length_ends_where_it_ends() {
     let groups = bench.json("agg f count --by c");
     assert_eq!(groups[1]["c"], "ab");
     assert_eq!(
-        bench.line("cat f --where 'c = \"ab\"' --format csv").out,
+        bench.line("cat f --where 'c in (\"ab\")' --format csv").out,
         "c\nab\n\n\n"
     );
     bench.line("export f f.parquet");
