@@ -46,6 +46,11 @@ impl Cells {
         })
     }
 
+    /// The first batch, if there is any cell.
+    pub fn first(&self) -> Option<&ColumnSet> {
+        self.first.as_ref()
+    }
+
     /// Gives every batch to `take`; returns the number of cells.
     pub fn for_each(
         self,

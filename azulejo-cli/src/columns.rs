@@ -3,7 +3,9 @@
 
 use crate::error::{CliError, Result};
 use crate::label_columns::{self, LabelColumn};
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::Buffer;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::column::ColumnType;
@@ -20,15 +22,24 @@ pub struct Columns {
     shown: Vec<ColumnType>,
     raw: bool,
     labels: Vec<LabelColumn>,
+    /// For each column of text what cells hold that nobody wrote, where that is no text.
+    fills: Vec<Option<Vec<u8>>>,
 }
 
 impl Columns {
     /// The named fields of an array; `raw` for values as stored.
     pub fn new(array: &Array, fields: &[String], raw: bool) -> Result<Self> {
-        let stored = fields
+        let mut stored = fields
             .iter()
             .map(|name| column_type(array, name))
             .collect::<Result<Vec<_>>>()?;
+        let fills = stored.iter_mut().map(|column| {
+            let fill = fill_without_text(array, column).filter(|_| !raw);
+            // Then nobody's cells are null.
+            column.nullable |= fill.is_some();
+            fill
+        });
+        let fills = fills.collect();
         let shown = if raw {
             stored.iter().map(raw_type).collect()
         } else {
@@ -39,6 +50,7 @@ impl Columns {
             shown,
             raw,
             labels: Vec::new(),
+            fills,
         })
     }
 
@@ -48,6 +60,7 @@ impl Columns {
         for label in &self.labels {
             let (at, column) = label.place();
             self.stored.insert(at, column.clone());
+            self.fills.insert(at, None);
             let shown = match self.raw {
                 true => raw_type(column),
                 false => column.clone(),
@@ -57,12 +70,22 @@ impl Columns {
         Ok(self)
     }
 
-    /// A result of the array's fields with the columns that are not among these.
+    /// A result of the array's fields with the columns that are not among these, and with nulls where
+    /// nobody wrote a text.
     pub fn labelled(&self, set: ColumnSet) -> ColumnSet {
-        match self.labels.is_empty() {
+        let mut set = match self.labels.is_empty() {
             true => set,
             false => label_columns::added(&self.labels, set),
+        };
+        for (column, fill) in set.columns.iter_mut().zip(&self.fills) {
+            let Some(fill) = fill else { continue };
+            let view = column.view();
+            let written = (0..column.cell_num).map(|cell| view.cell(cell) != fill.as_slice());
+            let validity: Vec<u8> = written.map(u8::from).collect();
+            column.validity = Some(Buffer::from_vec(validity));
+            column.column_type.nullable = true;
         }
+        set
     }
 
     /// The types of the values that come out.
@@ -74,9 +97,12 @@ impl Columns {
     pub fn as_bytes(&self, columns: &BTreeSet<usize>) -> Self {
         let mut changed = self.clone();
         for &at in columns {
+            // Among bytes those of the fill value are as good as any.
+            let fill = changed.fills.get_mut(at).and_then(Option::take);
             for types in [&mut changed.stored, &mut changed.shown] {
                 if let Some(column) = types.get_mut(at) {
                     *column = bytes_type(column);
+                    column.nullable &= fill.is_none();
                 }
             }
         }
@@ -88,16 +114,7 @@ impl Columns {
         set.columns
             .iter()
             .zip(&self.shown)
-            .position(|(column, shown)| {
-                let text = matches!(
-                    shown.datatype,
-                    Datatype::StringAscii
-                        | Datatype::StringUtf8
-                        | Datatype::Char
-                        | Datatype::GeomWkt
-                );
-                text && shown.enumeration.is_none() && !is_utf8(column)
-            })
+            .position(|(column, shown)| is_text(shown) && !is_utf8(column))
     }
 
     /// What makes record batches of these columns.
@@ -132,15 +149,49 @@ impl Converter {
             column.column_type = column_type.clone();
         }
         let batch = self.arrow.convert(&set)?;
+        let columns = batch.columns().iter().zip(&self.types);
+        let columns = columns.map(|(array, column)| unpadded(array, column));
         // Renaming columns is no change of schema that Arrow allows, so the batch is put together
         // anew.
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(
             self.schema.clone(),
-            batch.columns().to_vec(),
+            columns.collect(),
             &rows,
         )?)
     }
+}
+
+/// Text of a fixed length without the zeros that fill it up.
+fn unpadded(array: &ArrayRef, column: &ColumnType) -> ArrayRef {
+    match array.as_string_opt::<i64>() {
+        Some(texts) if !column.is_var() => {
+            let texts = texts.iter();
+            let texts = texts.map(|text| text.map(|text| text.trim_end_matches('\0')));
+            Arc::new(texts.collect::<LargeStringArray>())
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+/// The fill value of an attribute of text that cannot be null, where it is no text: that of CHAR,
+/// unless another was chosen.
+fn fill_without_text(array: &Array, column: &ColumnType) -> Option<Vec<u8>> {
+    let text = is_text(column) && !column.nullable;
+    let mut attributes = array.schema().attributes.iter();
+    let attribute = attributes.find(|a| text && *a.name == *column.name)?;
+    str::from_utf8(&attribute.fill_value)
+        .is_err()
+        .then(|| attribute.fill_value.clone())
+}
+
+/// Whether a column is shown as text that it holds itself.
+fn is_text(column: &ColumnType) -> bool {
+    let text = matches!(
+        column.datatype,
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char | Datatype::GeomWkt
+    );
+    text && column.enumeration.is_none()
 }
 
 /// Gives the nameless attribute a name: many formats need one.
@@ -153,11 +204,8 @@ fn name_columns(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
+/// Whether every cell with a value is UTF-8; under nulls there may be any bytes.
 fn is_utf8(column: &azulejo::ColumnBuffers) -> bool {
-    if str::from_utf8(&column.data).is_err() {
-        return false;
-    }
-    // Every cell must begin and end between two characters.
     let view = column.view();
     (0..column.cell_num).all(|cell| !view.is_valid(cell) || str::from_utf8(view.cell(cell)).is_ok())
 }

@@ -9,6 +9,7 @@ use crate::settings;
 use crate::terminal::Output;
 use azulejo::array::Snapshot;
 use azulejo::format::filter::EncryptionKey;
+use azulejo::group::ObjectType;
 use azulejo::{Array, Config, Context};
 use std::path::Path;
 
@@ -58,6 +59,19 @@ impl Session {
             memory: args.memory,
             progress: args.progress.unwrap_or(ProgressArg::Bar),
         })
+    }
+
+    /// What lies at a URI, or what that names a moment of (`URI@NAME`).
+    pub fn object_type(&self, uri: &str) -> Result<Option<ObjectType>> {
+        let found = self.context.object(uri).object_type()?;
+        match uri.rsplit_once('@') {
+            Some((object, name))
+                if found.is_none() && !object.is_empty() && !name.contains('/') =>
+            {
+                Ok(self.context.object(object).object_type()?)
+            }
+            _ => Ok(found),
+        }
     }
 
     /// Opens an array at a time.

@@ -109,8 +109,10 @@ pub fn text(datatype: Datatype, bytes: &[u8]) -> String {
 }
 
 fn lump_text(datatype: Datatype, bytes: &[u8]) -> String {
+    // Texts of a fixed length are filled up with zeros.
+    let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
     if datatype.is_text()
-        && let Ok(text) = str::from_utf8(bytes)
+        && let Some(Ok(text)) = bytes.get(..used).map(str::from_utf8)
         && !text
             .chars()
             .any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -133,7 +135,8 @@ fn decode_wide(datatype: Datatype, bytes: &[u8]) -> Option<String> {
             .collect(),
         _ => None,
     }
-    .filter(|text: &String| !text.chars().any(char::is_control))
+    .map(|text: String| text.trim_end_matches('\0').to_owned())
+    .filter(|text| !text.chars().any(char::is_control))
 }
 
 fn scalar_text(datatype: Datatype, bytes: &[u8]) -> String {
@@ -179,6 +182,11 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
             .map(|of_day| moment::clock_text(unit, of_day))
     };
     iso.unwrap_or_else(|| format!("@{tick}"))
+}
+
+/// Whether a cell is the tick that stands for no time (NaT).
+pub fn is_no_time(datatype: Datatype, bytes: &[u8]) -> bool {
+    (datatype.is_datetime() || datatype.is_time()) && bytes == i64::MIN.to_le_bytes()
 }
 
 /// The bytes of a cell that is one value, by which it is told from others: of -0.0 those of 0.0,
@@ -285,6 +293,9 @@ mod tests {
         assert_eq!(text(Datatype::StringUtf8, &[0xff]), "0xff");
         assert_eq!(text(Datatype::Blob, b"ab"), "0x6162");
         assert_eq!(text(Datatype::StringUtf16, &[0x61, 0, 0x62, 0]), "ab");
+        assert_eq!(text(Datatype::StringUtf16, &[0x61, 0, 0, 0]), "a");
+        assert_eq!(text(Datatype::Char, b"a\0\0"), "a");
+        assert_eq!(text(Datatype::Char, b"\0a\0"), "0x006100");
         assert_eq!(
             text(Datatype::DateTimeMilli, &i64::MIN.to_le_bytes()),
             "NaT"

@@ -4,6 +4,7 @@
 
 mod support;
 
+use serde_json::Value as Json;
 use support::Bench;
 
 fn bench() -> Bench {
@@ -180,4 +181,28 @@ fn both_zeros_are_one_group() {
     let groups = bench.json("agg zeros count --by r");
     assert_eq!(groups.as_array().unwrap().len(), 2);
     assert_eq!(bench.json("agg zeros distinct:r")["distinct:r"], 2);
+}
+
+#[test]
+fn fields_may_have_colons_in_their_names() {
+    let bench = Bench::new();
+    bench.write(
+        "a.csv",
+        "lon:deg,t\n5,2024-01-01\n5,2024-02-01\n6,2025-01-01\n",
+    );
+    bench.line("import a.csv a");
+    let groups = bench.json("agg a sum:lon:deg --by lon:deg");
+    assert_eq!(groups[0]["sum:lon:deg"], 10);
+    assert_eq!(bench.json("agg a count --by t:year")[0]["count"], 2);
+    bench.fails("agg a count --by t:day:x", 2, "grouped by year");
+}
+
+#[test]
+fn a_group_of_nulls_is_null() {
+    let bench = Bench::new();
+    bench.write("a.csv", "s,v\nnull,1\n,2\nx,3\n");
+    bench.line("import a.csv a");
+    let groups = bench.json("agg a sum:v --by s");
+    let keys: Vec<&Json> = groups.as_array().unwrap().iter().map(|g| &g["s"]).collect();
+    assert_eq!(keys, [&Json::Null, &"null".into(), &"x".into()]);
 }

@@ -50,6 +50,29 @@ fn conditions_mean_what_they_say() {
 }
 
 #[test]
+fn dates_before_the_first_year_are_all_of_their_time_too() {
+    let bench = Bench::new();
+    bench.write(
+        "w.csv",
+        "t,v\n-0044-03-15T12:00:00,1\n-0044-12-31T23:59:59,2\n-0043-01-01T00:00:00,3\n2024-01-01T00:00:00,4\n",
+    );
+    bench.line("import w.csv w --dims t");
+    for (condition, cells) in [
+        ("t = -0044-03-15", 1),
+        ("t = \"-0044-03-15\"", 1),
+        ("t <= -0044-03", 1),
+        ("t > -0044-12", 2),
+        ("t = \"-0044\"", 2),
+        ("t in (-0044-03-15, 2024)", 2),
+        ("t >= -0044-12-31T23:59:59 and t < 2024-01-01", 2),
+        ("-0043-01 < t", 1),
+    ] {
+        let said = bench.line(&format!("agg w count --where '{condition}'"));
+        assert_eq!(said.out.trim(), cells.to_string(), "{condition}");
+    }
+}
+
+#[test]
 fn deletes_store_what_they_can_say() {
     let bench = bench();
     bench.fails("delete w --where 'v is nan'", 2, "comparisons only");

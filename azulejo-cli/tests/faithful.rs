@@ -390,3 +390,73 @@ fn both_zeros_are_one_coordinate() {
         assert_eq!(bench.count(wish), 2);
     }
 }
+
+/// The fill value of CHAR is no UTF-8, and lies under nulls and in cells that nobody wrote.
+#[test]
+fn text_is_bytes_only_where_somebody_wrote_bytes() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,c,n\n0,ab,ab\n9,c,c\n");
+    bench.line("import a.csv a --dims x --dense --type c=CHAR --type n=CHAR --nullable n");
+    for command in ["cat a --format csv", "export a - --format csv"] {
+        let said = bench.line(&format!("{command} --range x=0:1 --coords"));
+        assert_eq!(said.out, "x,c,n\n0,ab,ab\n1,,\n", "{command}");
+        assert!(!said.err.contains("bytes"), "{}", said.err);
+    }
+    let text = bench.line("cat a --range x=0:1 --format ndjson").out;
+    assert_eq!(
+        text,
+        "{\"c\":\"ab\",\"n\":\"ab\"}\n{\"c\":null,\"n\":null}\n"
+    );
+    bench.line("export a a.parquet --range x=0:1 --coords");
+    bench.line("import a.parquet again --dims x");
+    assert_eq!(csv(&bench, "again"), "x,c,n\n0,ab,ab\n1,,\n");
+    // Where there are other bytes all of the column is bytes, of streams too.
+    bench.write("b.csv", b"x,c\n0,\xff\n1,a\n5,b\n");
+    bench.line("import b.csv b --dims x --dense --type c=CHAR");
+    for command in ["cat b --format csv", "export b - --format csv"] {
+        let said = bench.line(&format!("{command} --range x=0:2 --coords"));
+        assert_eq!(said.out, "x,c\n0,ff\n1,61\n2,80\n", "{command}");
+        assert!(said.err.contains("\"c\" holds text"), "{}", said.err);
+    }
+}
+
+/// Text of a fixed length is filled up with zeros, which are none of it.
+#[test]
+fn text_of_fixed_length_ends_where_it_ends() {
+    let bench = Bench::new();
+    bench.write("f.csv", "c\nab\nabc\n\"\"\n");
+    bench.line("import f.csv f --type c=CHAR[3]");
+    assert_eq!(csv(&bench, "f"), "c\nab\nabc\n\"\"\n");
+    assert_eq!(
+        bench.line("cat f --format ndjson --limit 1").out,
+        "{\"c\":\"ab\"}\n"
+    );
+    let table = bench.line("cat f --format table").out;
+    assert!(table.contains("ab") && !table.contains("0x"), "{table}");
+    let groups = bench.json("agg f count --by c");
+    assert_eq!(groups[1]["c"], "ab");
+    assert_eq!(
+        bench.line("cat f --where 'c in (\"ab\")' --format csv").out,
+        "c\nab\n\n\n"
+    );
+    bench.line("export f f.parquet");
+    bench.line("import f.parquet again");
+    let raw = |uri: &str| {
+        bench
+            .line(&format!("cat {uri} --raw --format csv --attrs c"))
+            .out
+    };
+    assert_eq!(raw("again"), raw("f"));
+}
+
+#[test]
+fn sums_of_groups_are_whole_as_those_of_all_cells() {
+    let bench = Bench::new();
+    bench.write("u.csv", "k,u\na,18446744073709551610\na,5\nb,1\n");
+    bench.line("import u.csv u");
+    let all = bench.json("agg u sum:u --range row=0:1");
+    assert_eq!(all["sum:u"], json!(u64::MAX));
+    let groups = bench.json("agg u sum:u --by k");
+    assert_eq!(groups[0]["sum:u"], json!(u64::MAX));
+    assert_eq!(groups[1]["sum:u"], 1);
+}

@@ -84,12 +84,46 @@ fn rows_with_the_same_coordinates_are_chosen_among() {
         assert_eq!(value("last")["sum:v"], 50, "{kind}");
     }
     assert_eq!(bench.count("first--unique"), 3);
+    // What is said are the cells, and the rows that are none.
+    let said = bench.line("import a.csv said --dims y,x --dense --on-duplicate last");
+    assert!(said.err.contains("2 rows are left out"), "{}", said.err);
+    let line = "import a.csv told --dims y,x --dense --on-duplicate last";
+    assert_eq!(bench.json(line)["cells"], 3);
     bench.line("import a.csv both --dims y,x");
     assert_eq!(bench.count("both"), 5);
     bench.fails(
         "import a.csv both --append --on-duplicate last",
         2,
         "keeps all",
+    );
+}
+
+/// Many more rows than cells: those that others have taken the place of are let go as they come.
+#[test]
+fn rows_of_few_cells_may_be_any_number() {
+    let bench = Bench::new();
+    let rows = (0..200_000).map(|i| match i % 3 {
+        0 => format!("0,{i},t{i}\n"),
+        1 => format!("1,{i},\n"),
+        _ => format!("5,{i},\"\"\n"),
+    });
+    bench.write("a.csv", format!("x,v,s\n{}", rows.collect::<String>()));
+    for (wish, cells) in [
+        ("first", "x,v,s\n0,0,t0\n1,1,\n5,2,\"\"\n"),
+        (
+            "last",
+            "x,v,s\n0,199998,t199998\n1,199999,\n5,199997,\"\"\n",
+        ),
+    ] {
+        let line = format!("import a.csv {wish} --dims x --dense --on-duplicate {wish}");
+        assert_eq!(bench.json(&line)["cells"], 3, "{wish}");
+        let line = format!("cat {wish} --range x=0:1 --range x=5 --coords --format csv");
+        assert_eq!(bench.line(&line).out, cells, "{wish}");
+    }
+    bench.fails(
+        "import a.csv error --dims x --dense",
+        1,
+        "line 2 and line 5 have the same coordinates",
     );
 }
 
@@ -298,6 +332,17 @@ fn cells_that_two_ranges_name_are_salvaged_once() {
     let read = |name: &str| std::fs::read_to_string(bench.path().join(name)).unwrap();
     assert_eq!(read("same.csv"), read("whole.csv"));
     assert_eq!(read("same.csv").lines().count(), 5);
+    // Ranges of a later side do not come one after another, but row by row.
+    bench.write("g.csv", "y,x,v\n0,0,1\n0,3,2\n1,0,3\n1,3,4\n");
+    for kind in ["--sparse", "--dense"] {
+        bench.line(&format!("import g.csv g{kind} --dims y,x {kind}"));
+        let line = format!("export g{kind} - --coords --order row --range x=2:3 --range x=0");
+        let whole = bench.line(&format!("{line} --format csv")).out;
+        let same = bench
+            .line(&format!("{line} --format csv --skip-damaged"))
+            .out;
+        assert_eq!(same, whole, "{kind}");
+    }
     bench.fails(
         "export a other.csv --skip-damaged --order col",
         2,

@@ -235,4 +235,15 @@ fn arrays_without_a_place_are_exported_too() {
     assert!(cells(&bench, "b") == expected(2, false, 30));
     let x = bench.line("cat b/x --limit 1").out;
     assert!(x.contains("0.5"), "{x}");
+    // What lies beside another raster is nobody's to remove.
+    bench.write("other.tif.aux.xml", "<PAMDataset/>");
+    bench.fails(
+        "export a/band_data other.tif",
+        2,
+        "other.tif.aux.xml exists",
+    );
+    assert!(!bench.path().join("other.tif").exists());
+    assert!(bench.path().join("other.tif.aux.xml").exists());
+    bench.line("export a/band_data other.tif --force");
+    assert!(!bench.path().join("other.tif.aux.xml").exists());
 }

@@ -164,6 +164,10 @@ fn names_of_moments_open_arrays_and_groups() {
     assert_eq!(bench.line("cat d@v1").out, "id,q\n1,1\n2,2\n");
     assert_eq!(bench.line("cat d --at v1").out, "id,q\n1,1\n2,2\n");
     assert_eq!(bench.line("cat d@v2").out, now);
+    // What is added to a moment would be of now.
+    bench.write("late.csv", "id,q\n77,7\n");
+    bench.fails("import late.csv d@v1 --append", 2, "named snapshot");
+    assert_eq!(bench.line("cat d").out, now);
     bench.fails("cat d@v3", 3, "named snapshot");
     bench.fails("cat d --at v3", 3, "named snapshot");
     bench.fails("consolidate d --purge-deleted-cells", 2, "v1");
@@ -175,6 +179,15 @@ fn names_of_moments_open_arrays_and_groups() {
     bench.line("group add g d --name d");
     bench.line("snapshot create g all");
     assert_eq!(bench.line("cat d@all").out, now);
+    bench.line("meta set g k late");
+    bench.line("group rm g d");
+    assert!(bench.line("info g@all").out.contains("1 member"));
+    assert_eq!(bench.json("ls g@all").as_array().unwrap().len(), 1);
+    assert_eq!(bench.json("ls g").as_array().unwrap().len(), 0);
+    assert_eq!(bench.json("meta g@all"), serde_json::json!({}));
+    assert_eq!(bench.line("meta g k").out, "late\n");
+    bench.fails("info g@none", 3, "named snapshot");
+    bench.line("group add g d --name d");
     let removed = bench.json("snapshot remove g all");
     assert_eq!(removed["removed_from"].as_array().unwrap().len(), 2);
 }
@@ -212,4 +225,18 @@ fn times_are_written_as_people_say_them() {
     assert_eq!(bench.line("agg d count --at -2h").out.trim(), "0");
     assert_eq!(bench.line("agg d count --from -1h").out.trim(), "1");
     bench.fails("agg d count --at -2y", 2, "not a time");
+    // Commands that change something take them too, and conditions may begin with a sign.
+    assert_eq!(bench.line("agg d count --where '-1 < id'").out.trim(), "1");
+    bench.line("meta set d k v --at -1h");
+    let plan = bench.line("delete d --from -1w --to -1d --dry-run").out;
+    assert_eq!(plan.trim(), "would delete 0 fragments");
+    let plan = bench
+        .line("delete d --where '-1 < id' --at now --dry-run")
+        .out;
+    assert_eq!(plan.trim(), "would delete 1 cell");
+    bench.write("b.csv", "id,q\n-999,2\n7,-999\n");
+    bench.line("import b.csv early --dims id --at -1h --null none");
+    assert_eq!(bench.line("agg early count --at -30m").out.trim(), "2");
+    bench.line("import b.csv nulls --null -999");
+    assert_eq!(bench.line("cat nulls --format csv").out, "id,q\n,2\n7,\n");
 }

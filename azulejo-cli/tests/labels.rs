@@ -101,6 +101,13 @@ fn a_label_is_added_to_an_array_that_is_there() {
     bench.fails("evolve u --add-label a=five.npy", 2, "5 values");
     bench.fails("evolve u --add-label lat=lat.npy", 2, "named \"lat\"");
     bench.fails("evolve u --add-label y:x=lat.npy", 2, "named \"x\"");
+    // Neither does what else is asked for at once.
+    bench.fails(
+        "evolve u --add-attr 'q UINT8' --add-label lat=lat.npy",
+        2,
+        "named \"lat\"",
+    );
+    assert!(!bench.line("schema u").out.contains("UINT8"));
     bench.fails(
         "evolve u --add-label b=lat.npy --add-label c=lat.npy --at 2999-01-01",
         2,

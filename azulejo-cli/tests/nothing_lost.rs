@@ -571,6 +571,8 @@ fn an_import_that_was_cut_short_begins_again() {
     // As a process leaves it that was killed when it had written a part.
     bench.write("d/__azulejo_unfinished", "import of d.csv");
     bench.fails("import e.csv d --dims id", 2, "cut short");
+    // It would be gone with the rest.
+    bench.fails("import e.csv d --append", 2, "cut short");
     assert_eq!(bench.count("d"), 2);
     bench.line("import d.csv d --dims id");
     assert_eq!(bench.line("cat d").out, "id,q\n1,1\n2,2\n");

@@ -5,6 +5,7 @@
 mod support;
 
 use serde_json::{Value as Json, json};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -40,6 +41,7 @@ impl Serving {
             .arg("--json")
             .current_dir(bench.path())
             .stdout(Stdio::piped())
+            .stderr(File::create(bench.path().join("stderr")).unwrap())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
@@ -182,6 +184,21 @@ fn a_dense_array_is_a_zarr_group() {
     );
     // Nothing else is served.
     assert_eq!(serving.get("data/grid/__schema?list").status, 404);
+}
+
+/// A value that stands for null is read as null: it is said, once.
+#[test]
+fn cells_that_are_taken_for_nulls_are_told() {
+    let bench = Bench::new();
+    bench.write("rows.csv", "v,w\n-9223372036854775808,1\n,\n3,3\n");
+    bench.line("import rows.csv cells");
+    let serving = Serving::start(&bench, "serve --zarr cells");
+    for name in ["v", "w", "v"] {
+        assert_eq!(serving.get(&format!("zarr/{name}/c/0")).status, 200);
+    }
+    let said = std::fs::read_to_string(bench.path().join("stderr")).unwrap();
+    assert_eq!(said.matches("read as null").count(), 1, "{said}");
+    assert!(said.contains("\"v\""), "{said}");
 }
 
 #[test]

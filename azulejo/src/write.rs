@@ -121,8 +121,10 @@ impl Snapshot {
     /// one is.
     ///
     /// # Errors
-    /// As [`ArrayHandle::writer`].
+    /// As [`ArrayHandle::writer`], and [`Error::InvalidArgument`] if it was opened by the name of a
+    /// moment.
     pub fn writer(&self, options: WriteOptions) -> Result<Writer> {
+        self.refuse_moment()?;
         let (schema, name) = (Arc::clone(self.schema()), self.schema_name().to_owned());
         let location = self.location().clone();
         Writer::with_schema(self.context(), location, schema, name, options)

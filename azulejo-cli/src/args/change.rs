@@ -13,7 +13,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "FILE")]
     pub schema: PathBuf,
     /// The schema's time: milliseconds since 1970 or a UTC date
-    #[arg(long, value_name = "T", value_parser = parse_last)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
     pub at: Option<u64>,
     /// Only check the schema and show it
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct EvolveArgs {
     #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
     pub expand: Vec<String>,
     /// From this time on: milliseconds since 1970 or a UTC date
-    #[arg(long, value_name = "T", value_parser = parse_last)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
     pub at: Option<u64>,
     /// Only show the schema that the array would have
     #[arg(long)]
@@ -65,7 +65,7 @@ pub struct UpgradeArgs {
     #[arg(long, short)]
     pub recursive: bool,
     /// From this time on: milliseconds since 1970 or a UTC date
-    #[arg(long, value_name = "T", value_parser = parse_last)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
     pub at: Option<u64>,
 }
 
@@ -75,16 +75,16 @@ pub struct DeleteArgs {
     /// Path or URI of an array or group
     pub uri: String,
     /// Delete the cells of a sparse array that meet this; at earlier times they stay
-    #[arg(long = "where", value_name = "CONDITION", conflicts_with_all = ["from", "to", "fragments", "yes", "recursive"])]
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true, conflicts_with_all = ["from", "to", "fragments", "yes", "recursive"])]
     pub condition: Option<String>,
     /// With --where: only cells written until this time
-    #[arg(long, value_name = "T", value_parser = parse_last, requires = "condition")]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last, requires = "condition")]
     pub at: Option<u64>,
     /// Delete the fragments written at this time or later
-    #[arg(long, value_name = "T", value_parser = parse_first, conflicts_with_all = ["yes", "recursive"])]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_first, conflicts_with_all = ["yes", "recursive"])]
     pub from: Option<u64>,
     /// Delete the fragments written up to and including this time
-    #[arg(long, value_name = "T", value_parser = parse_last, conflicts_with_all = ["yes", "recursive"])]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last, conflicts_with_all = ["yes", "recursive"])]
     pub to: Option<u64>,
     /// Delete this fragment; repeat it for each
     #[arg(long = "fragment", value_name = "NAME", conflicts_with_all = ["from", "to", "yes", "recursive"])]

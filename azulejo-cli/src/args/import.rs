@@ -56,7 +56,7 @@ pub struct ImportArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
     /// Write as of this time: milliseconds since 1970 or a UTC date
-    #[arg(long, value_name = "T", value_parser = parse_last)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
     pub at: Option<u64>,
     /// Only show the schema that the array would have; with --json as a document for --schema
     #[arg(long)]
@@ -290,7 +290,7 @@ pub struct TextArgs {
     pub names: Option<Vec<String>>,
     /// Text that means null in every column, besides nothing at all; NA, NULL and the like mean it
     /// in columns of numbers
-    #[arg(long = "null", value_name = "TEXT")]
+    #[arg(long = "null", value_name = "TEXT", allow_hyphen_values = true)]
     pub nulls: Vec<String>,
 }
 

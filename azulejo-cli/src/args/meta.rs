@@ -38,7 +38,7 @@ pub enum MetaChange {
         #[arg(long = "type", value_name = "TYPE", value_parser = parse_datatype)]
         datatype: Option<Datatype>,
         /// From this time on: milliseconds since 1970 or a UTC date
-        #[arg(long, value_name = "T", value_parser = parse_last)]
+        #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
         at: Option<u64>,
     },
     /// Remove keys
@@ -50,7 +50,7 @@ pub enum MetaChange {
         #[arg(required = true)]
         keys: Vec<String>,
         /// From this time on: milliseconds since 1970 or a UTC date
-        #[arg(long, value_name = "T", value_parser = parse_last)]
+        #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = parse_last)]
         at: Option<u64>,
     },
 }

@@ -23,7 +23,7 @@ pub struct CellArgs {
     pub step: Vec<String>,
     /// Only cells that meet a condition, such as 'a > 3 and b in ("x", "y") and c is null'. Where a
     /// dense array's cells are shown, the others come out as fill values
-    #[arg(long = "where", value_name = "CONDITION")]
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub condition: Option<String>,
 }
 

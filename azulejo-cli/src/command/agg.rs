@@ -92,7 +92,7 @@ fn least_ticks(array: &Array, wanted: &[Aggregate]) -> Vec<Aggregate> {
 /// Whether a least value is that of no time.
 fn is_no_time(least: &AggregateValue) -> bool {
     match least {
-        AggregateValue::Cell { datatype, bytes } => values::is_no_time(*datatype, bytes),
+        AggregateValue::Cell { datatype, bytes } => value::is_no_time(*datatype, bytes),
         _ => false,
     }
 }

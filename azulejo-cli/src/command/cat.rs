@@ -15,7 +15,8 @@ use crate::size;
 use crate::terminal::Output;
 use crate::value;
 use azulejo::format::schema::Enumeration;
-use azulejo::{Array, ColumnBuffers};
+use azulejo::{Array, ColumnBuffers, ColumnSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Rows of a table unless `--limit` says otherwise.
@@ -56,9 +57,10 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     };
     let selection = select(&array, &args.selection, coordinates)?;
     let columns = columns(&array, &selection.fields, args)?;
+    let cells = Cells::new(&array, &selection)?;
+    let columns = readable(session, columns, cells.first());
     let converter = columns.converter()?;
     let schema = converter.schema();
-    let cells = Cells::new(&array, &selection)?;
     // The writers want an output that may go to another thread, so the lines come out of a plain
     // handle.
     session.output.flush()?;
@@ -84,6 +86,30 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
         writer.write(&converter.convert(set)?)
     })?;
     writer.finish()
+}
+
+/// The columns, of which those are bytes whose text is not UTF-8 in the first cells: whoever writes a
+/// stream cannot begin anew when he sees it.
+pub fn readable(session: &Session, columns: Columns, first: Option<&ColumnSet>) -> Columns {
+    let Some(first) = first else { return columns };
+    let set = columns.labelled(first.clone());
+    let mut bytes = BTreeSet::new();
+    loop {
+        let shown = columns.as_bytes(&bytes);
+        let Some(at) = shown.not_utf8(&set) else {
+            return shown;
+        };
+        note_bytes(session, &shown, at);
+        bytes.insert(at);
+    }
+}
+
+/// Says that a column comes out as bytes.
+pub fn note_bytes(session: &Session, columns: &Columns, at: usize) {
+    let name = columns.types().get(at).map_or("", |column| &*column.name);
+    session.output.note(&format!(
+        "{name:?} holds text that is not UTF-8: exported as bytes"
+    ));
 }
 
 /// Draws cells in the terminal, as many pixels as it has room for.

@@ -48,6 +48,10 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
         return show(&mut session.output, &planned);
     }
     let handle = session.context.array(&args.uri);
+    if steps > 1 {
+        // All of it is possible before anything is done.
+        labelled(handle.plan_evolution(&evolution)?, &labels)?;
+    }
     if evolves {
         handle.evolve(&evolution, args.at)?;
     }

@@ -8,6 +8,7 @@ mod zarr;
 use crate::args::{ExportArgs, ExportFormat, OrderArg, SelectionArgs};
 use crate::cells::{Cells, each_batch};
 use crate::columns::Columns;
+use crate::command::cat::{note_bytes, readable};
 use crate::error::{CliError, Result};
 use crate::output::BatchWriter;
 use crate::output::npy::NpyWriter;
@@ -181,6 +182,13 @@ fn batches(
     if args.columns.labels {
         columns = columns.with_labels(array, &selection.fields)?;
     }
+    // What is wrong with a selection shows before any output.
+    let begin = || match args.skip_damaged {
+        true => Ok(None),
+        false => Cells::new(array, &selection).map(Some),
+    };
+    let mut begun = begin()?;
+    columns = readable(session, columns, begun.as_ref().and_then(Cells::first));
     let mut bytes = BTreeSet::new();
     loop {
         let columns = columns.as_bytes(&bytes);
@@ -189,9 +197,8 @@ fn batches(
             selection: &selection,
             columns: &columns,
             format,
-            skip_damaged: args.skip_damaged,
         };
-        match what.write(session, place.out(packing)?)? {
+        match what.write(session, begun, place.out(packing)?)? {
             Written::All(cells) => return Ok(cells),
             Written::NotUtf8(at) => {
                 let name = &columns.types()[at].name;
@@ -200,10 +207,9 @@ fn batches(
                         "{name:?} holds text that is not UTF-8; --raw gives its bytes"
                     )));
                 }
-                session.output.note(&format!(
-                    "{name:?} holds text that is not UTF-8: exported as bytes"
-                ));
+                note_bytes(session, &columns, at);
                 bytes.insert(at);
+                begun = begin()?;
             }
         }
     }
@@ -221,16 +227,12 @@ struct Export<'a> {
     selection: &'a Selection,
     columns: &'a Columns,
     format: ExportFormat,
-    skip_damaged: bool,
 }
 
 impl Export<'_> {
-    fn write(&self, session: &Session, whole: Out) -> Result<Written> {
-        // What is wrong with a selection shows before any output.
-        let begun = match self.skip_damaged {
-            true => None,
-            false => Some(Cells::new(self.array, self.selection)?),
-        };
+    /// Writes the cells of a read that is begun; without one those that can be read of a damaged
+    /// array.
+    fn write(&self, session: &Session, begun: Option<Cells>, whole: Out) -> Result<Written> {
         let converter = self.columns.converter()?;
         let schema = converter.schema();
         let out = BufWriter::with_capacity(1 << 18, whole.clone());

@@ -35,6 +35,9 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         // Before a file is fetched.
         refuse_existing(session, args)?;
     }
+    if args.append && !args.dry_run {
+        refuse_unfinished(session, &args.uri)?;
+    }
     if let Some((path, kind)) = dataset::of(args) {
         return dataset::run(session, args, path, kind);
     }
@@ -197,9 +200,14 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     let array = plan.array.clone();
     let object = session.context.object(&args.uri);
     object.begin_making(&source_text(args))?;
-    match args.at {
-        Some(at) => session.context.array(&args.uri).create_at(array, at)?,
-        None => session.context.array(&args.uri).create(array)?,
+    let created = match args.at {
+        Some(at) => session.context.array(&args.uri).create_at(array, at),
+        None => session.context.array(&args.uri).create(array),
+    };
+    if let Err(error) = created {
+        // What somebody else makes there is nothing that this import has begun.
+        let _ = object.end_making();
+        return Err(error.into());
     }
     // Labels first: whoever sees the cells sees their labels.
     let labelled = session
@@ -282,6 +290,17 @@ fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
         ))),
         // Whatever else is wrong shows when the array is created.
         Err(_) => Ok(()),
+    }
+}
+
+/// Refuses to add to what an import has left that was cut short: the same import would take all of
+/// it for its own, and begin anew.
+fn refuse_unfinished(session: &Session, uri: &str) -> Result<()> {
+    match session.context.object(uri).unfinished()? {
+        Some(source) => Err(CliError::usage(format!(
+            "{uri} is what is left of an {source} that was cut short: import that file again, or delete it"
+        ))),
+        None => Ok(()),
     }
 }
 

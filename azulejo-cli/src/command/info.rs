@@ -25,7 +25,7 @@ const SHOWN_CHARACTERS: usize = 60;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
-    match session.context.object(&args.uri).object_type()? {
+    match session.object_type(&args.uri)? {
         Some(ObjectType::Group) => group(session, args),
         // What is no array gets the error that says so.
         Some(ObjectType::Array) | None => array(session, args),

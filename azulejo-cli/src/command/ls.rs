@@ -43,7 +43,7 @@ impl Row {
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
-    let rows = match session.context.object(&args.uri).object_type()? {
+    let rows = match session.object_type(&args.uri)? {
         kind @ Some(ObjectType::Array) => {
             vec![Row {
                 name: Some(Uri::parse(&args.uri)?.path().name().to_owned()),

@@ -19,7 +19,7 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         return self::change(session, change);
     }
     let uri = args.uri.as_deref().unwrap_or_default();
-    let metadata = match session.context.object(uri).object_type()? {
+    let metadata = match session.object_type(uri)? {
         Some(ObjectType::Group) => session
             .context
             .group(uri)
@@ -97,7 +97,9 @@ fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataV
         let all = |fits: fn(&str) -> bool| !words.is_empty() && words.iter().all(|word| fits(word));
         if all(|word| word.parse::<i64>().is_ok()) {
             Datatype::Int64
-        } else if all(|word| word.parse::<f64>().is_ok()) {
+        } else if all(|word| word.parse::<u64>().is_ok()) {
+            Datatype::UInt64
+        } else if all(is_real) {
             Datatype::Float64
         } else {
             Datatype::StringUtf8
@@ -123,6 +125,15 @@ fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataV
     };
     let bytes: Vec<Vec<u8>> = words.iter().map(one).collect::<Result<_, _>>()?;
     Ok(MetadataValue::new(datatype, bytes.concat()))
+}
+
+/// Whether a word is a number that a real number is near to. Names such as `Nan` and `inf` are none,
+/// nor is what no integer has room for: it would lose digits, or be infinite.
+fn is_real(word: &str) -> bool {
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = !whole || word.parse::<i64>().is_ok() || word.parse::<u64>().is_ok();
+    fits && word.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// A value as people read it.
@@ -180,6 +191,20 @@ mod tests {
                 Datatype::StringUtf8
             ]
         );
+        // Names, and numbers that a real one would round, keep every character.
+        for (word, datatype) in [
+            ("18446744073709551615", Datatype::UInt64),
+            ("18446744073709551616", Datatype::StringUtf8),
+            ("-9223372036854775809", Datatype::StringUtf8),
+            ("Nan", Datatype::StringUtf8),
+            ("inf", Datatype::StringUtf8),
+            ("-Infinity", Datatype::StringUtf8),
+            ("1e999", Datatype::StringUtf8),
+            ("-1e3", Datatype::Float64),
+            (".5", Datatype::Float64),
+        ] {
+            assert_eq!(parse(&[word], None).unwrap().datatype, datatype, "{word}");
+        }
         assert_eq!(
             parse(&["1", "2"], Some(Datatype::Int16)).unwrap().data,
             [1, 0, 2, 0]

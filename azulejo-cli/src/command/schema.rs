@@ -11,7 +11,7 @@ use crate::value;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{ArraySchema, CurrentDomain, DataOrder, Layout};
 use azulejo::format::{CellValNum, Datatype, Range};
-use azulejo::json::{SchemaDocument, array_type_name, layout_name, order_name};
+use azulejo::json::{SchemaDocument, array_type_name, hex, layout_name, order_name};
 use std::io::Write;
 
 /// Entries of an enumeration that are shown.
@@ -168,6 +168,9 @@ pub fn attributes(out: &mut Output, schema: &ArraySchema) -> Result<()> {
     for attribute in &schema.attributes {
         let fill = if attribute.nullable && !attribute.fill_validity {
             "null".to_owned()
+        } else if attribute.datatype.is_text() && is_zeros(&attribute.fill_value) {
+            // As text it is nothing.
+            hex(&attribute.fill_value)
         } else {
             value::text(attribute.datatype, &attribute.fill_value)
         };
@@ -192,6 +195,10 @@ pub fn attributes(out: &mut Output, schema: &ArraySchema) -> Result<()> {
         table.row(row);
     }
     print(out, &table)
+}
+
+fn is_zeros(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Orders, capacity, and the filters of what lies beside the values.

@@ -7,8 +7,10 @@ use crate::serve::{Answer, Asked, Bound, files, site};
 use crate::session::Session;
 use azulejo::storage::Uri;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// How a viewer is had that was not built in.
 const NO_VIEWER: &str = "this program was built without the viewer: in the sources, run `cargo xtask web`, then `cargo build \
@@ -40,10 +42,35 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
         session.output.note("Zarr version 3, until Ctrl-C");
     }
     session.output.flush()?;
+    let quiet = session.output.quiet;
+    let told = Mutex::new(BTreeSet::new());
     bound.run(&|asked: &Asked| match asked.path.split_first() {
-        Some((first, key)) if first == "zarr" => view.answer(key),
+        Some((first, key)) if first == "zarr" => {
+            let answer = view.answer(key);
+            if !quiet {
+                tell_mistaken(&view, &told);
+            }
+            answer
+        }
         _ => Answer::error(404, "there is nothing"),
     })
+}
+
+/// Says once of each attribute that its readers take some of its cells for nulls.
+fn tell_mistaken(view: &ZarrView, told: &Mutex<BTreeSet<String>>) {
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    for name in view.mistaken() {
+        if told.insert(name.clone()) {
+            anstream::eprintln!("{}", mistaken_note(&name));
+        }
+    }
+}
+
+/// What is said of an attribute of which a cell has the value that stands for null.
+pub fn mistaken_note(name: &str) -> String {
+    format!(
+        "{name:?}: some of its cells have the value that stands for null in Zarr, and are read as null"
+    )
 }
 
 /// Opens the viewer on an array or group.

@@ -93,6 +93,15 @@ impl Loader<'_> {
         }
     }
 
+    fn note_left_out(&self, rows: u64) {
+        if rows > 0 {
+            self.session.output.note(&format!(
+                "{} rows are left out, of which there are others with the same coordinates",
+                crate::size::count(rows)
+            ));
+        }
+    }
+
     fn share(&self) -> u64 {
         (self.session.context.config().memory_budget / 4).max(1)
     }
@@ -121,12 +130,7 @@ impl Loader<'_> {
             }
             (true, None) => LeftOut::default(),
         };
-        if left_out.len() > 0 {
-            self.session.output.note(&format!(
-                "{} rows are left out, of which there are others with the same coordinates",
-                crate::size::count(left_out.len())
-            ));
-        }
+        self.note_left_out(left_out.len());
         let mut write = |batch: &mut Batch| -> Result<()> {
             let set = batch.take_all()?;
             cells += set.cell_num as u64;
@@ -246,7 +250,11 @@ impl Loader<'_> {
             )));
         }
         let gaps = self.gaps(plan, grid);
+        let wish = self.on_duplicate.unwrap_or(OnDuplicate::Error);
+        let row = |row| self.source.row_text(self.session, row);
+        let same = |first, second| duplicates::same_place(&row(first), &row(second));
         let (mut done, mut loaded, mut rows) = (0, Loaded::default(), 0);
+        let mut placed = 0;
         while done < grid.len() {
             let steps = match grid.whole_tiles(done, most) {
                 0 => most.min(grid.len() - done),
@@ -256,13 +264,11 @@ impl Loader<'_> {
             self.source
                 .read(self.session, &plan.targets, self.size, &mut |row, set| {
                     rows = rows.max(row + set.cell_num as u64);
-                    slab.take(row, &set)
+                    slab.take(row, &set, (wish, &same))
                 })?;
-            let wish = self.on_duplicate.unwrap_or(OnDuplicate::Error);
-            let row = |row| self.source.row_text(self.session, row);
-            let same = |first, second| duplicates::same_place(&row(first), &row(second));
-            loaded.cells += slab.rows();
+            placed += slab.rows();
             let boxes = slab.finish(schema, &gaps, (wish, &same))?;
+            loaded.cells += boxes.rows;
             loaded.filled += boxes.filled;
             for (bounds, set) in &boxes.boxes {
                 let mut writer = array.writer(options.clone())?;
@@ -272,13 +278,14 @@ impl Loader<'_> {
             done += steps;
         }
         // Each row lies in one slab: the box is that of all rows.
-        if loaded.cells != rows {
+        if placed != rows {
             return Err(CliError::Format(format!(
                 "{} of the {} rows found no place in the box that the first look gave: did the file change?",
-                crate::size::count(rows.saturating_sub(loaded.cells)),
+                crate::size::count(rows.saturating_sub(placed)),
                 crate::size::count(rows)
             )));
         }
+        self.note_left_out(placed - loaded.cells);
         Ok(loaded)
     }
 

@@ -10,6 +10,7 @@ use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::column::ColumnSet;
 use azulejo::format::NdRectangle;
+use azulejo::format::schema::{ArraySchema, FieldIndex};
 use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 
 /// Chooses the filters of a planned array by the first cells of the file that it is planned for. Those
@@ -31,6 +32,9 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
+    if !chooses_any(schema, &keeps) {
+        return Ok(());
+    }
     let most = sample_bytes(&session.context);
     let grid = match &plan.shape {
         Shape::Grid {
@@ -67,6 +71,24 @@ pub fn choose(
     }
     plan.array = array;
     Ok(())
+}
+
+/// Whether there is anything whose filters are not kept, so that cells are worth a look.
+fn chooses_any(schema: &ArraySchema, keeps: &dyn Fn(&str) -> bool) -> bool {
+    let mut var = false;
+    let mut nullable = false;
+    let mut any = false;
+    for field in schema.fields() {
+        // Nobody stores the coordinates of a dense array.
+        if schema.is_dense() && matches!(field, FieldIndex::Dimension(_)) {
+            continue;
+        }
+        let of = schema.type_of(field);
+        var |= of.is_some_and(|(_, cell_val_num)| cell_val_num.is_var());
+        nullable |= schema.is_nullable(field);
+        any |= !keeps(schema.name_of(field));
+    }
+    any || (var && !keeps("@offsets")) || (nullable && !keeps("@validity"))
 }
 
 /// Cells from the file's beginning, about `most` bytes.
@@ -158,4 +180,27 @@ fn differ(cells: &ColumnSet) -> bool {
                 .get(size..)
                 .is_some_and(|rest| rest != &data[..rest.len()])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use azulejo::format::schema::Attribute;
+    use azulejo::format::{CellValNum, Datatype};
+
+    #[test]
+    fn nothing_is_chosen_where_all_filters_are_named() {
+        let text = Attribute::new("s", Datatype::StringUtf8, CellValNum::Var);
+        let dense = ArraySchema::dense()
+            .dimension("x", 0i32..=9, 4)
+            .attribute("a", Datatype::Int8)
+            .attribute_with(text)
+            .build()
+            .unwrap();
+        let chooses = |names: &[&str]| chooses_any(&dense.schema, &|name| names.contains(&name));
+        assert!(!chooses(&["a", "s", "@offsets"]));
+        for names in [&["a", "s"][..], &["a", "@offsets"], &["x"]] {
+            assert!(chooses(names), "{names:?}");
+        }
+    }
 }

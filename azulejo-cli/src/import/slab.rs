@@ -30,9 +30,18 @@ pub enum Gaps {
 pub struct Boxes {
     /// Boxes and their cells.
     pub boxes: Vec<(NdRectangle, ColumnSet)>,
-    /// How many of these cells have no row, but fill values.
+    /// How many of these cells have a row.
+    pub rows: u64,
+    /// How many have none, but fill values.
     pub filled: u64,
 }
+
+/// What becomes of rows with the same coordinates, and the error where there must be none.
+pub type OfSame<'s> = (OnDuplicate, &'s dyn Fn(u64, u64) -> CliError);
+
+/// Rows that are held beside as many as there are cells before those are let go that others have
+/// taken the place of.
+const SPARE_ROWS: usize = 1 << 16;
 
 /// The cells of a slab of a dense array, as they come.
 pub struct Slab<'a> {
@@ -45,6 +54,8 @@ pub struct Slab<'a> {
     columns: Vec<ColumnBuilder>,
     /// Position in the slab and row of the file of each cell taken.
     places: Vec<(u64, u64)>,
+    /// Rows that were taken and let go again.
+    let_go: u64,
 }
 
 impl<'a> Slab<'a> {
@@ -84,16 +95,17 @@ impl<'a> Slab<'a> {
             datatypes,
             columns,
             places: Vec::new(),
+            let_go: 0,
         }
     }
 
     /// The number of rows taken.
     pub fn rows(&self) -> u64 {
-        self.places.len() as u64
+        self.places.len() as u64 + self.let_go
     }
 
     /// Takes the rows that lie in it; the first of them is row `first_row` of the file.
-    pub fn take(&mut self, first_row: u64, set: &ColumnSet) -> Result<()> {
+    pub fn take(&mut self, first_row: u64, set: &ColumnSet, of_same: OfSame<'_>) -> Result<()> {
         let coordinates: Vec<Vec<i128>> = (self.dims.iter().zip(&self.datatypes))
             .map(|(&at, datatype)| dispatch!(datatype.physical(), T => integers::<T>(&set.columns[at])))
             .collect();
@@ -114,7 +126,44 @@ impl<'a> Slab<'a> {
                 (None, None) => {}
             }
         }
-        self.append(set, run)
+        self.append(set, run)?;
+        let most = self.cells()?.saturating_mul(2).saturating_add(SPARE_ROWS);
+        match self.places.len() > most {
+            true => self.let_go(of_same),
+            false => Ok(()),
+        }
+    }
+
+    /// The number of its cells.
+    fn cells(&self) -> Result<usize> {
+        let sides = self.grid.sides(self.steps);
+        let cells = sides.and_then(|sides| {
+            let mut sides = sides.iter();
+            sides.try_fold(1usize, |n, side| n.checked_mul(*side))
+        });
+        cells.ok_or_else(|| CliError::usage("a slab has too many cells"))
+    }
+
+    /// Lets go of the rows that others have taken the place of: a file may have any number of them.
+    fn let_go(&mut self, of_same: OfSame<'_>) -> Result<()> {
+        let mut kept = self.filling(self.cells()?, of_same)?;
+        kept.retain(|row| *row != 0);
+        kept.sort_unstable();
+        let kept: Vec<usize> = kept.iter().map(|row| *row as usize - 1).collect();
+        self.let_go += (self.places.len() - kept.len()) as u64;
+        self.places = kept.iter().map(|&row| self.places[row]).collect();
+        let columns = std::mem::take(&mut self.columns).into_iter();
+        let fewer = columns.map(|column| {
+            let all = column.finish();
+            let view = all.view();
+            let mut fewer = ColumnBuilder::with_capacity(all.column_type.clone(), kept.len(), 0);
+            for &row in &kept {
+                fewer.append_cell(view.cell(row), view.is_valid(row));
+            }
+            fewer
+        });
+        self.columns = fewer.collect();
+        Ok(())
     }
 
     fn append(&mut self, set: &ColumnSet, rows: Option<std::ops::Range<usize>>) -> Result<()> {
@@ -127,12 +176,7 @@ impl<'a> Slab<'a> {
 
     /// The row that fills each cell of the slab in row-major order, counted from 1 in the order in
     /// which they were taken; 0 where there is none.
-    fn filling(
-        &self,
-        cells: usize,
-        wish: OnDuplicate,
-        same: &dyn Fn(u64, u64) -> CliError,
-    ) -> Result<Vec<u32>> {
+    fn filling(&self, cells: usize, (wish, same): OfSame<'_>) -> Result<Vec<u32>> {
         let mut rows = vec![0u32; cells];
         for (at, (position, row)) in self.places.iter().enumerate() {
             let slot = &mut rows[*position as usize];
@@ -151,22 +195,18 @@ impl<'a> Slab<'a> {
     }
 
     /// The boxes that its rows fill, or all of it where they are many.
-    pub fn finish(
-        self,
-        schema: &ArraySchema,
-        gaps: &Gaps,
-        (wish, same): (OnDuplicate, &dyn Fn(u64, u64) -> CliError),
-    ) -> Result<Boxes> {
-        let (mut boxes, mut filled) = (Vec::new(), 0);
+    pub fn finish(self, schema: &ArraySchema, gaps: &Gaps, of_same: OfSame<'_>) -> Result<Boxes> {
+        let mut boxes = Boxes {
+            boxes: Vec::new(),
+            rows: 0,
+            filled: 0,
+        };
         if self.places.is_empty() {
-            return Ok(Boxes { boxes, filled });
+            return Ok(boxes);
         }
-        let too_large = || CliError::usage("a slab has too many cells");
-        let sides = self.grid.sides(self.steps).ok_or_else(too_large)?;
-        let cells = sides
-            .iter()
-            .try_fold(1usize, |n, side| n.checked_mul(*side));
-        let rows = self.filling(cells.ok_or_else(too_large)?, wish, same)?;
+        let rows = self.filling(self.cells()?, of_same)?;
+        boxes.rows = rows.iter().filter(|row| **row != 0).count() as u64;
+        let sides = self.grid.sides(self.steps).unwrap_or_default();
         let parts = boxes::parts(&rows, &sides, MOST_PARTS);
         let columns: Vec<ColumnBuffers> = self
             .columns
@@ -179,17 +219,19 @@ impl<'a> Slab<'a> {
                     let places = boxes::places(&part, &sides);
                     let rows: Vec<u32> = places.iter().map(|&place| rows[place]).collect();
                     let bounds = self.grid.part(self.done, &part);
-                    boxes.push((bounds, cells_of(&rows, &columns, schema)));
+                    let cells = cells_of(&rows, &columns, schema);
+                    boxes.boxes.push((bounds, cells));
                 }
             }
             (None, Gaps::Refuse(why)) => return Err(CliError::usage(why.clone())),
             (None, Gaps::Fill) => {
-                filled = rows.iter().filter(|row| **row == 0).count() as u64;
+                boxes.filled = rows.len() as u64 - boxes.rows;
                 let bounds = self.grid.slab(self.done, self.steps);
-                boxes.push((bounds, cells_of(&rows, &columns, schema)));
+                let cells = cells_of(&rows, &columns, schema);
+                boxes.boxes.push((bounds, cells));
             }
         }
-        Ok(Boxes { boxes, filled })
+        Ok(boxes)
     }
 }
 

@@ -22,10 +22,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once};
 
 /// Rows of a Parquet batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -51,9 +53,12 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 impl<'a> TableFile<'a> {
     /// A Parquet file.
     pub fn parquet(input: &'a Input) -> Result<Self> {
-        let metadata = ArrowReaderMetadata::load(&input.reader()?, Default::default())
-            .and_then(without_odd_dictionaries)
-            .map_err(|e| input.error(e))?;
+        let file = input.reader()?;
+        let load = || {
+            ArrowReaderMetadata::load(&file, Default::default()).and_then(without_odd_dictionaries)
+        };
+        let metadata = caught(load).ok_or_else(|| damaged(&input.name))?;
+        let metadata = metadata.map_err(|e| input.error(e))?;
         let schema = metadata.schema().clone();
         Ok(Self::new(input, Kind::Parquet(metadata), schema))
     }
@@ -68,15 +73,16 @@ impl<'a> TableFile<'a> {
             .map_err(|e| input.io_error(e))?;
         file.seek(SeekFrom::Start(0))
             .map_err(|e| input.io_error(e))?;
-        let (kind, schema) = if magic == *b"ARROW1" {
-            let reader =
-                FileReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
-            (Kind::ArrowFile, reader.schema())
-        } else {
-            let reader =
-                StreamReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
-            (Kind::ArrowStream, reader.schema())
+        let open = || -> Result<(Kind, SchemaRef)> {
+            let file = BufReader::new(file);
+            if magic == *b"ARROW1" {
+                let reader = FileReader::try_new(file, None).map_err(|e| input.error(e))?;
+                return Ok((Kind::ArrowFile, reader.schema()));
+            }
+            let reader = StreamReader::try_new(file, None).map_err(|e| input.error(e))?;
+            Ok((Kind::ArrowStream, reader.schema()))
         };
+        let (kind, schema) = caught(open).ok_or_else(|| damaged(&input.name))??;
         Ok(Self::new(input, kind, schema))
     }
 
@@ -217,7 +223,17 @@ impl<'a> TableFile<'a> {
         })
     }
 
+    /// The batches of some columns.
     fn batches(&self, columns: &[usize]) -> Result<Batches> {
+        let begun = caught(|| self.begin(columns));
+        let batches = begun.ok_or_else(|| damaged(&self.input.name))??;
+        Ok(Box::new(Caught {
+            batches: Some(batches),
+            name: self.input.name.clone(),
+        }))
+    }
+
+    fn begin(&self, columns: &[usize]) -> Result<Batches> {
         let file = self.input.reader()?;
         let name = self.input.name.clone();
         let wrong = move |e: &dyn std::fmt::Display| CliError::Format(format!("{name}: {e}"));
@@ -252,6 +268,57 @@ impl<'a> TableFile<'a> {
             }
         })
     }
+}
+
+/// Batches of a reader that panics over some of the bytes that are damaged.
+struct Caught {
+    batches: Option<Batches>,
+    /// The file's name.
+    name: String,
+}
+
+impl Iterator for Caught {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batches = self.batches.as_mut()?;
+        match caught(|| batches.next()) {
+            Some(next) => next,
+            None => {
+                // It is in no state that anybody knows.
+                self.batches = None;
+                Some(Err(damaged(&self.name)))
+            }
+        }
+    }
+}
+
+fn damaged(name: &str) -> CliError {
+    CliError::Format(format!(
+        "{name}: the file is damaged, so that its reader gave up"
+    ))
+}
+
+thread_local! {
+    /// Whether a panic of this thread is told by who catches it.
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What comes of work that may panic; `None` if it did.
+fn caught<R>(work: impl FnOnce() -> R) -> Option<R> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_CAUGHT.get() {
+                others(panic);
+            }
+        }));
+    });
+    let before = IS_CAUGHT.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    IS_CAUGHT.set(before);
+    done.ok()
 }
 
 /// The same, with columns read as plain values that the file says were dictionaries, where the reader
@@ -444,4 +511,21 @@ fn widen<T: Native>(bounds: &mut Option<Bounds>, values: &ColumnBuffers, datatyp
         Bounds::Integer(integer(low), integer(high))
     };
     *bounds = Some(bounds.map_or(found, |bounds| bounds.union(found)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reader_panics_over_is_an_error() {
+        let panics = || -> Option<Result<RecordBatch>> { panic!("damaged bytes") };
+        let mut caught = Caught {
+            batches: Some(Box::new(std::iter::from_fn(panics))),
+            name: "a.arrow".to_owned(),
+        };
+        let error = caught.next().map(Result::unwrap_err).unwrap();
+        assert!(error.to_string().starts_with("a.arrow: "), "{error}");
+        assert!(caught.next().is_none());
+    }
 }

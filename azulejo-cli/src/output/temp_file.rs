@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, Result};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -11,6 +11,8 @@ use tempfile::NamedTempFile;
 pub struct TempFile {
     file: NamedTempFile,
     target: PathBuf,
+    /// Whether it may take the place of a file that is there by then.
+    replaces: bool,
 }
 
 impl TempFile {
@@ -31,7 +33,16 @@ impl TempFile {
         Ok(Self {
             file,
             target: target.to_path_buf(),
+            replaces: true,
         })
+    }
+
+    /// The same, which takes nobody's place: what another process has put there meanwhile stays.
+    pub fn keeping_others(self) -> Self {
+        Self {
+            replaces: false,
+            ..self
+        }
     }
 
     /// Where the bytes go, from the beginning.
@@ -48,7 +59,11 @@ impl TempFile {
 
     /// Gives the file its name; its size in bytes. All writers must have been flushed.
     pub fn publish(self) -> Result<u64> {
-        let Self { mut file, target } = self;
+        let Self {
+            mut file,
+            target,
+            replaces,
+        } = self;
         file.flush()
             .map_err(|e| CliError::io("write", &target, e))?;
         let size = file
@@ -56,6 +71,20 @@ impl TempFile {
             .metadata()
             .map_err(|e| CliError::io("write", &target, e))?
             .len();
+        let file = match replaces {
+            true => file,
+            false => match file.persist_noclobber(&target) {
+                Ok(_) => return Ok(size),
+                Err(e) if e.error.kind() == ErrorKind::AlreadyExists => {
+                    return Err(CliError::usage(format!(
+                        "{} has been made meanwhile; --force replaces it",
+                        target.display()
+                    )));
+                }
+                // Not every file system can tell in one step.
+                Err(e) => e.file,
+            },
+        };
         file.persist(&target)
             .map_err(|e| CliError::io("write", &target, e.error))?;
         Ok(size)
@@ -76,6 +105,9 @@ mod tests {
         writer.flush().unwrap();
         assert!(!target.exists());
         assert_eq!(file.publish().unwrap(), 3);
+        assert_eq!(std::fs::read(&target).unwrap(), b"abc");
+        let late = TempFile::new(&target).unwrap().keeping_others();
+        assert_eq!(late.publish().unwrap_err().exit_code(), 2);
         assert_eq!(std::fs::read(&target).unwrap(), b"abc");
         let dropped = TempFile::new(&target).unwrap();
         drop(dropped);

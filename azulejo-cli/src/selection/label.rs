@@ -31,11 +31,11 @@ pub fn nearest(array: &Array, label: &DimensionLabel, text: &str) -> Result<Rang
             .map(|(at, _)| at)
     }
     /// To the last tick, which a real number does not tell of 64 bits.
-    fn of_integers<T: Native>(labels: &[u8], wanted: &[u8], none: Option<i128>) -> Option<usize> {
+    fn of_integers<T: Native>(labels: &[u8], wanted: &[u8], of: Datatype) -> Option<usize> {
         let wanted = integer(T::read(wanted));
         let labels = labels.chunks_exact(T::SIZE).enumerate();
+        let labels = labels.filter(|(_, bytes)| !value::is_no_time(of, bytes));
         let labels = labels.map(|(at, bytes)| (at, integer(T::read(bytes))));
-        let labels = labels.filter(|(_, label)| Some(*label) != none);
         let near = labels.min_by_key(|(_, label)| (label - wanted).unsigned_abs());
         near.map(|(at, _)| at)
     }
@@ -50,10 +50,9 @@ pub fn nearest(array: &Array, label: &DimensionLabel, text: &str) -> Result<Rang
     let found = match &set.columns[..] {
         [coordinates, labels] => {
             let kind = label.datatype;
-            let no_time = (kind.is_datetime() || kind.is_time()).then_some(i64::MIN.into());
             let at = dispatch!(kind.physical(), T => match kind.is_real() {
                 true => of_reals::<T>(&labels.data, &wanted),
-                false => of_integers::<T>(&labels.data, &wanted, no_time),
+                false => of_integers::<T>(&labels.data, &wanted, kind),
             });
             at.map(|at| coordinates.view().cell(at).to_vec())
         }

@@ -106,7 +106,8 @@ impl ArrayHandle {
         match named {
             Some((uri, at)) => {
                 let time_range = time_range.cut_at(at);
-                self.open_exactly(&uri, time_range, waiting).await
+                let array = self.open_exactly(&uri, time_range, waiting).await;
+                array.map(Array::named)
             }
             None => found,
         }
@@ -136,7 +137,7 @@ impl ArrayHandle {
         let found = open(&self.uri, time_range);
         let named = snapshots::named(&self.context, &self.uri, &found, Waiting::Blocks);
         match block_on(named)? {
-            Some((uri, at)) => open(&uri, time_range.cut_at(at)),
+            Some((uri, at)) => open(&uri, time_range.cut_at(at)).map(Snapshot::named),
             None => found,
         }
     }

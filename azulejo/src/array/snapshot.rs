@@ -32,6 +32,8 @@ pub struct Snapshot {
     context: Context,
     /// Whether reads that find files gone show the same cells or none.
     stays: bool,
+    /// Whether it was opened by the name of a moment, at which nothing can be written any more.
+    of_moment: bool,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,7 @@ impl Snapshot {
             inner: Arc::new(inner),
             context: context.clone(),
             stays: false,
+            of_moment: false,
         })
     }
 
@@ -307,6 +310,7 @@ impl Snapshot {
             inner: Arc::clone(&self.inner),
             context: self.context.cancellable(),
             stays: self.stays,
+            of_moment: self.of_moment,
         }
     }
 
@@ -598,7 +602,36 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// The same, which was opened by the name of a moment.
+    pub(super) fn named(self) -> Self {
+        Self {
+            of_moment: true,
+            ..self
+        }
+    }
+
+    /// Refuses to write to what was opened by the name of a moment: it would be of now.
+    pub(crate) fn refuse_moment(&self) -> Result<()> {
+        match self.of_moment {
+            true => Err(Error::InvalidArgument(format!(
+                "{}: it was opened as of a named snapshot, to which nothing can be added; open it without that name",
+                self.uri()
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Array {
+    /// The same open array, opened by the name of a moment.
+    pub(super) fn named(self) -> Self {
+        Self {
+            snapshot: self.snapshot.named(),
+            contents: self.contents,
+        }
+    }
+
     /// The same open array, for several reads that must see the same cells. Where files are gone that
     /// a read wants, what they were merged into is read; where that holds other cells too, the read
     /// fails, and does not show the array as it is by then.

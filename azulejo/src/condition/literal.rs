@@ -97,20 +97,30 @@ fn period_end(text: &str, datatype: Datatype) -> Option<i64> {
     let text = text.trim();
     let ticks = |text: &str| parse_ticks(text, datatype).ok();
     let first = ticks(text)?;
-    let (date, clock) = match text.split_once(['T', 't', ' ']) {
+    // Before the year 0 there is a sign.
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => (-1, unsigned),
+        None => (1, text),
+    };
+    let (date, clock) = match unsigned.split_once(['T', 't', ' ']) {
         Some((date, clock)) => (date, Some(clock)),
-        None => (text, None),
+        None => (unsigned, None),
     };
     let parts: Vec<&str> = date.split('-').collect();
     let number = |part: &str, digits: usize| -> Option<u32> {
         let plain = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
         plain.then(|| part.parse().ok())?
     };
+    let year_of = |part: &str| Some(sign * i64::from(number(part, 4)?));
+    let shown = |year: i64| match year {
+        ..0 => format!("-{:04}", -year),
+        year => format!("{year:04}"),
+    };
     let next = match (&*parts, clock) {
-        ([year], None) => ticks(&format!("{:04}", number(year, 4)? + 1))?,
-        ([year, month], None) => match (number(year, 4)?, number(month, 2)?) {
-            (year, 12) => ticks(&format!("{:04}-01", year + 1))?,
-            (year, month) => ticks(&format!("{year:04}-{:02}", month + 1))?,
+        ([year], None) => ticks(&shown(year_of(year)? + 1))?,
+        ([year, month], None) => match (year_of(year)?, number(month, 2)?) {
+            (year, 12) => ticks(&format!("{}-01", shown(year + 1)))?,
+            (year, month) => ticks(&format!("{}-{:02}", shown(year), month + 1))?,
         },
         ([year, month, day], clock) => {
             number(year, 4).and(number(month, 2)).and(number(day, 2))?;

@@ -166,10 +166,11 @@ fn after_digits(text: &str, count: usize) -> Option<&str> {
     (leading_digits(text) == count).then(|| &text[count..])
 }
 
-/// The length of `2024-05`, `2024-05-01` or `2024-05-01T10:30:00.25Z` at the front of a text. No
-/// sign of a number looks like it: there are no differences.
+/// The length of `2024-05`, `2024-05-01` or `2024-05-01T10:30:00.25Z` at the front of a text, before
+/// the year 0 with its sign. No sign of a number looks like it: there are no differences.
 fn date_len(text: &str) -> Option<usize> {
-    let mut rest = after_digits(text, 4)?.strip_prefix('-')?;
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let mut rest = after_digits(unsigned, 4)?.strip_prefix('-')?;
     rest = after_digits(rest, 2)?;
     if let Some(day) = rest.strip_prefix('-') {
         rest = after_digits(day, 2)?;

@@ -166,7 +166,11 @@ pub fn run(
     args: &AggArgs,
     measures: &[Measure],
 ) -> Result<()> {
-    let by = args.by.iter().map(|text| By::parse(text));
+    // Names may have colons themselves.
+    let by = args.by.iter().map(|text| match array.schema().field(text) {
+        Some(_) => Ok(By::field(text)),
+        None => By::parse(text),
+    });
     let mut by = by.collect::<Result<Vec<_>>>()?;
     let fields = fields(array, &by, measures);
     let cells = SelectionArgs {
@@ -323,8 +327,10 @@ fn write_json(
 ) -> Result<()> {
     let rows = groups.iter().zip(answers).map(|(group, answers)| {
         let mut row = Map::new();
-        for (by, shown) in by.iter().zip(&group.shown) {
-            row.insert(by.text.clone(), shown.clone().into());
+        for ((by, shown), key) in by.iter().zip(&group.shown).zip(&group.key) {
+            // A text may say `null` too.
+            let shown = key.as_ref().map_or(Json::Null, |_| shown.clone().into());
+            row.insert(by.text.clone(), shown);
         }
         for (measure, answer) in measures.iter().zip(answers) {
             row.insert(measure.text.clone(), answer);

@@ -133,6 +133,16 @@ pub struct By {
 }
 
 impl By {
+    /// A field by its values.
+    pub fn field(name: &str) -> Self {
+        Self {
+            text: name.to_owned(),
+            field: name.to_owned(),
+            digits: None,
+            periods: BTreeMap::new(),
+        }
+    }
+
     /// Reads `FIELD` or `FIELD:UNIT`.
     pub fn parse(text: &str) -> Result<Self> {
         let (field, unit) = match text.rsplit_once(':') {

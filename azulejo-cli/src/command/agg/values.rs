@@ -81,7 +81,9 @@ impl Values {
             return Ok(());
         }
         // No time has no place among times; only as a different value it counts.
-        if is_no_time(datatype, bytes) && (skip_nan || !matches!(measure.what, What::Distinct)) {
+        if value::is_no_time(datatype, bytes)
+            && (skip_nan || !matches!(measure.what, What::Distinct))
+        {
             return Ok(());
         }
         self.count += 1;
@@ -184,9 +186,10 @@ impl Values {
         match what {
             What::Sum if of.is_real() => float_json(real),
             What::Sum if of.is_time() => quantile::moment_json(of, self.integers),
-            What::Sum => match i64::try_from(self.integers) {
-                Ok(sum) => sum.into(),
-                Err(_) => float_json(self.integers as f64),
+            What::Sum => match (i64::try_from(self.integers), u64::try_from(self.integers)) {
+                (Ok(sum), _) => sum.into(),
+                (_, Ok(sum)) => Json::from(sum),
+                _ => float_json(self.integers as f64),
             },
             _ if of.is_datetime() || of.is_time() => {
                 quantile::moment_json(of, self.integers / i128::from(self.count))
@@ -195,11 +198,6 @@ impl Values {
             _ => float_json(self.integers as f64 / self.count as f64),
         }
     }
-}
-
-/// Whether a cell is the tick that stands for no time (NaT).
-pub fn is_no_time(datatype: Datatype, bytes: &[u8]) -> bool {
-    (datatype.is_datetime() || datatype.is_time()) && bytes == i64::MIN.to_le_bytes()
 }
 
 /// The order of two values: that of their labels, unless these have been given an order of their

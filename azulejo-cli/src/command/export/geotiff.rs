@@ -86,9 +86,16 @@ pub fn write(
             "a GeoTIFF holds all cells: it has no selection",
         ));
     }
+    let has_side = matches!(place, Place::Local(_)) && packing.is_none();
+    let beside = beside::path_of(&args.file);
+    if has_side && !args.force && beside.symlink_metadata().is_ok() {
+        return Err(CliError::usage(format!(
+            "{} exists, and would be taken for what belongs to the new file; --force replaces it",
+            beside.display()
+        )));
+    }
     let mut raster = Raster::find(session, args)?;
     let layout = raster.layout()?;
-    let has_side = matches!(place, Place::Local(_)) && packing.is_none();
     let wkt = raster.unnamed.take().filter(|text| {
         let written = has_side && beside::is_wkt(text);
         raster.notes.push(match written {

@@ -54,6 +54,7 @@ impl Place {
             ))),
             Ok(there) if !there.is_file() => Ok(Self::Stream(target)),
             Ok(_) if !force => Err(refused()),
+            _ if !force => Ok(Self::Local(TempFile::new(&target)?.keeping_others())),
             _ => Ok(Self::Local(TempFile::new(&target)?)),
         }
     }

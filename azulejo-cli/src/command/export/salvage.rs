@@ -2,7 +2,8 @@
 //! out.
 //!
 //! A box that cannot be read is cut in two along its first long side, so that what is read keeps
-//! its order, until it reads or is a single coordinate.
+//! its order, until it reads or is a single coordinate. Of a side of several ranges first some are
+//! parted from the others.
 
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -22,8 +23,8 @@ use azulejo::{Array, ColumnSet};
 const TOLD: usize = 10;
 /// Boxes that are looked at before it is given up.
 const MOST_BOXES: u64 = 100_000;
-/// Cuts of one dimension: enough for every integer.
-const MOST_CUTS: u32 = 64;
+/// Cuts of one dimension: enough for as many ranges as memory holds, and for every integer.
+const MOST_CUTS: u32 = 128;
 
 /// Gives all batches that can be read to `take`, in order, and says what cannot; the number of cells.
 pub fn each_batch(
@@ -53,9 +54,7 @@ pub fn each_batch(
         lost: Vec::new(),
         lost_num: 0,
     };
-    for ranges in boxes(array, &options)? {
-        salvage.read(&ranges, 0)?;
-    }
+    salvage.read(&sides(array, &options)?, 0)?;
     for text in &salvage.lost {
         session
             .output
@@ -70,8 +69,8 @@ pub fn each_batch(
     Ok(salvage.cells)
 }
 
-/// The boxes of a selection, a range for each dimension.
-fn boxes(array: &Array, options: &ReadOptions) -> Result<Vec<Vec<Range>>> {
+/// The ranges of a selection along each dimension.
+fn sides(array: &Array, options: &ReadOptions) -> Result<Vec<Vec<Range>>> {
     let refused = || CliError::usage("--skip-damaged takes boxes: no --points and no --step");
     let dimensions = &array.schema().domain.dimensions;
     let whole = |at: usize, dimension: &Dimension| -> Result<Range> {
@@ -98,24 +97,12 @@ fn boxes(array: &Array, options: &ReadOptions) -> Result<Vec<Vec<Range>>> {
     // dimension, in the order of ranges.
     let repeats = array.schema().is_dense()
         || (dimensions.len() == 1 && matches!(options.layout, Layout::RowMajor | Layout::ColMajor));
-    let mut boxes: Vec<Vec<Range>> = vec![Vec::new()];
-    for (side, dimension) in sides.into_iter().zip(dimensions) {
-        let side = match repeats {
-            true => side,
-            false => united(dimension, side),
-        };
-        boxes = boxes
-            .iter()
-            .flat_map(|before| {
-                side.iter().map(move |range| {
-                    let mut ranges = before.clone();
-                    ranges.push(range.clone());
-                    ranges
-                })
-            })
-            .collect();
-    }
-    Ok(boxes)
+    let sides = sides.into_iter().zip(dimensions);
+    let sides = sides.map(|(side, dimension)| match repeats {
+        true => side,
+        false => united(dimension, side),
+    });
+    Ok(sides.collect())
 }
 
 /// Ranges with those joined that share coordinates, by where they begin.
@@ -158,7 +145,7 @@ enum Outcome {
 }
 
 impl Salvage<'_> {
-    fn read(&mut self, ranges: &[Range], depth: u32) -> Result<()> {
+    fn read(&mut self, sides: &[Vec<Range>], depth: u32) -> Result<()> {
         interrupt::check()?;
         self.boxes += 1;
         if self.boxes > MOST_BOXES {
@@ -166,7 +153,7 @@ impl Salvage<'_> {
                 "too much of the array is damaged to find out what is not".into(),
             ));
         }
-        let why = match self.try_box(ranges)? {
+        let why = match self.try_box(sides)? {
             Outcome::Read(batches) => {
                 for batch in batches {
                     self.cells += batch.cell_num as u64;
@@ -181,14 +168,14 @@ impl Salvage<'_> {
         let most = MOST_CUTS * u32::try_from(dimensions.len()).unwrap_or(1);
         let cut = dimensions
             .iter()
-            .zip(ranges)
+            .zip(sides)
             .enumerate()
             .filter(|_| depth < most)
-            .find_map(|(at, (dimension, range))| Some((at, halves(dimension, range)?)));
-        if let Some((at, halves)) = cut {
-            for half in halves {
-                let mut part = ranges.to_vec();
-                part[at] = half;
+            .find_map(|(at, (dimension, side))| Some((at, parts(dimension, side)?)));
+        if let Some((at, parts)) = cut {
+            for side in parts {
+                let mut part = sides.to_vec();
+                part[at] = side;
                 self.read(&part, depth + 1)?;
             }
             return Ok(());
@@ -200,27 +187,23 @@ impl Salvage<'_> {
         };
         self.lost_num += 1;
         if self.lost.len() < TOLD {
-            let show = |(dimension, range): (&Dimension, &Range)| {
+            let show = |(dimension, side): (&Dimension, &Vec<Range>)| {
                 let text = |bytes: &[u8]| value::text(dimension.datatype, bytes);
-                match range.start == range.end {
-                    true => format!("{} {}", dimension.name, text(&range.start)),
-                    false => format!(
-                        "{} {} to {}",
-                        dimension.name,
-                        text(&range.start),
-                        text(&range.end)
-                    ),
-                }
+                let ranges = side.iter().map(|range| match range.start == range.end {
+                    true => text(&range.start),
+                    false => format!("{} to {}", text(&range.start), text(&range.end)),
+                });
+                let ranges: Vec<String> = ranges.collect();
+                format!("{} {}", dimension.name, ranges.join(" and "))
             };
-            let place: Vec<String> = dimensions.iter().zip(ranges).map(show).collect();
+            let place: Vec<String> = dimensions.iter().zip(sides).map(show).collect();
             self.lost.push(format!("{} ({why})", place.join(", ")));
         }
         Ok(())
     }
 
-    fn try_box(&self, ranges: &[Range]) -> Result<Outcome> {
-        let selections = ranges.iter().cloned();
-        let selections = selections.map(|range| DimSelection::Ranges(vec![range]));
+    fn try_box(&self, sides: &[Vec<Range>]) -> Result<Outcome> {
+        let selections = sides.iter().cloned().map(DimSelection::Ranges);
         let options = self
             .options
             .clone()
@@ -244,6 +227,19 @@ impl Salvage<'_> {
             Err(error) if matches!(error.exit_code(), 3 | 4) => Ok(Outcome::Damaged(error)),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// A side in two: some of its ranges and the others, or its only range; `None` for a single
+/// coordinate, and for a range of text.
+fn parts(dimension: &Dimension, side: &[Range]) -> Option<[Vec<Range>; 2]> {
+    match side {
+        [only] => Some(halves(dimension, only)?.map(|half| vec![half])),
+        [_, _, ..] => {
+            let (some, others) = side.split_at(side.len() / 2);
+            Some([some.to_vec(), others.to_vec()])
+        }
+        [] => None,
     }
 }
 

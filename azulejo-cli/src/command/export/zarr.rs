@@ -2,6 +2,7 @@
 //! TileDB (a member is a variable, what begins with `__tiledb_attr.` its attributes).
 
 use crate::args::{ExportArgs, TimeArgs};
+use crate::command::serve::mistaken_note;
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::output::drawing::base64;
@@ -315,9 +316,7 @@ impl<'a> Variables<'a> {
             cells += shape.iter().product::<u64>();
         }
         for name in view.mistaken() {
-            session.output.note(&format!(
-                "{name:?}: some of its cells have the value that stands for null in Zarr, and are read as null"
-            ));
+            session.output.note(&mistaken_note(&name));
         }
         Ok(cells)
     }

@@ -88,7 +88,10 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
     optimize::choose_for_dataset(session, &mut plan, args.fields.goal())?;
     object.begin_making(&source_text(args))?;
     let made = dataset::make(session, &plan, &args.uri, args.at);
-    if made.is_err() {
+    if let Err(CliError::Engine(azulejo::Error::AlreadyExists { .. })) = &made {
+        // Somebody else was faster, and what lies there is theirs.
+        let _ = object.end_making();
+    } else if made.is_err() {
         let cleared = dataset::clear(session, &args.uri).and_then(|()| Ok(object.end_making()?));
         match cleared {
             Ok(()) => session
