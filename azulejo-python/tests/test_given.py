@@ -720,3 +720,13 @@ def test_labels_that_are_none_or_too_many_for_a_type():
     array.evolve(enumerations={"E": ["a", "b"]})
     array[...] = ["b", "a"]
     assert array[...].tolist() == ["b", "a"]
+
+
+def test_columns_of_arrow_that_are_null_throughout(tmp_path):
+    table = pa.table({"i": [1, 2], "s": pa.nulls(2)})
+    array = az.write(tmp_path / "a", table, index="i")
+    assert array.query(order="row").to_numpy()["s"].tolist() == [None, None]
+    times = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("s", "datetime64[s]")], sparse=True)
+    array = az.create(tmp_path / "b", times)
+    array.write(table)
+    assert np.isnat(array.query().to_numpy()["s"]).all()
