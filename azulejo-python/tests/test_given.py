@@ -730,3 +730,15 @@ def test_columns_of_arrow_that_are_null_throughout(tmp_path):
     array = az.create(tmp_path / "b", times)
     array.write(table)
     assert np.isnat(array.query().to_numpy()["s"]).all()
+
+
+@pytest.mark.parametrize("kind", ["int64", "float32", "bool", "datetime64[s]", str, bytes])
+def test_a_null_that_was_read_is_written(tmp_path, kind):
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("x", (0, 2), 3)], [az.Attr("v", kind, nullable=True)]))
+    array[...] = None
+    array[0] = np.ma.masked
+    array[1] = array[0]
+    assert np.ma.getmaskarray(array[...]).all()
+    plain = az.create(tmp_path / "b", az.Schema([az.Dim("x", (0, 2), 3)], [az.Attr("v", "int64")]))
+    with pytest.raises(ValueError, match="has no nulls"):
+        plain[0] = np.ma.masked
