@@ -344,3 +344,13 @@ def test_members_in_a_groups_folder_move_with_it_however_they_are_given(tmp_path
     az.move("g", "h")
     moved = az.open("h")
     assert {name: moved[name].shape for name in moved} == dict.fromkeys(["said", "text", "uri", "whole"], (3,))
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.MaskedArray([1, 2], [0, 1]), [-1, 2**63], None, [[1]]], ids=repr)
+def test_key_values_never_become_others(grid, value):
+    array, _ = grid
+    with pytest.raises(TypeError, match="a key's value is"):
+        array.attrs["k"] = value
+    assert "k" not in array.reopen().attrs
+    array.attrs["k"] = np.ma.MaskedArray([1, 2], [0, 0])
+    assert array.reopen().attrs["k"].tolist() == [1, 2]
