@@ -155,9 +155,9 @@ impl ImportTarget {
         let cell = match nullable {
             true => vec![0; kind.cell_size()],
             // As of Arrow's times that are null: there is NaT.
-            false if of_time && !kind.is_var() => {
-                NO_TIME.to_le_bytes().repeat(kind.cell_size() / size_of::<i64>())
-            }
+            false if of_time && !kind.is_var() => NO_TIME
+                .to_le_bytes()
+                .repeat(kind.cell_size() / size_of::<i64>()),
             false if cells > 0 => {
                 return Err(self.wrong(0, "is null, but the array has no nulls there"));
             }
