@@ -77,7 +77,7 @@ export function cell(value, datatype = "") {
   if (datatype === "DATETIME_YEAR") return String(1970 + Number(value));
   if (datatype === "DATETIME_MONTH") {
     const months = 1970 * 12 + Number(value);
-    return `${Math.floor(months / 12)}-${String((months % 12) + 1).padStart(2, "0")}`;
+    return `${Math.floor(months / 12)}-${String((((months % 12) + 12) % 12) + 1).padStart(2, "0")}`;
   }
   if (typeof value === "bigint" || Number.isInteger(value)) return String(value);
   return String(datatype === "FLOAT32" ? Number(value.toPrecision(7)) : value);

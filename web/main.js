@@ -22,9 +22,19 @@ let array;
 let view;
 /** Files that were dropped here, which no URL names. */
 let files;
+/** What was asked for last: whatever was begun before it and comes later is not shown. */
 let opening = 0;
+let drawing = 0;
+let travelling = 0;
 
-const lastPart = (uri) => decodeURIComponent(uri.replace(/[/]+$/, "").split("/").at(-1)) || uri;
+function lastPart(uri) {
+  const last = uri.replace(/[/]+$/, "").split("/").at(-1);
+  try {
+    return decodeURIComponent(last) || uri;
+  } catch {
+    return last; // A name with a % of its own.
+  }
+}
 
 function busy(text) {
   by("busy").textContent = text;
@@ -44,7 +54,10 @@ async function openRoot() {
   by("url").value = url ?? (files ? "" : "");
   if (!url && !files) return void app.classList.add("empty");
   app.classList.remove("empty");
+  drawing++;
   closeView();
+  // What it leads to is of another place.
+  by("tree").hidden = true;
   busy("opening…");
   try {
     const listing = state.get("listing") === "1";
@@ -56,8 +69,12 @@ async function openRoot() {
     tree.show(root, name);
     const path = state.get("array");
     if (root.kind === "array") await show(root);
-    else if (path) await show(await follow(root, path.split("/")));
-    else showGroup(root);
+    else if (path) {
+      const found = await follow(root, path.split("/"));
+      if (mine !== opening) return;
+      if (found.kind === "group") showGroup(found, path.split("/").map(decodeURIComponent));
+      else await show(found);
+    } else showGroup(root, []);
   } catch (error) {
     if (mine !== opening) return;
     fail(error);
@@ -80,40 +97,37 @@ function fail(error) {
   by("panel").replaceChildren(el("p", { class: "error", role: "alert", style: "padding: 14px" }, error.message));
 }
 
-/** A member was chosen in the tree. */
-async function choose(member, opened) {
-  if (member.kind === "group") {
-    if (opened) showGroup(opened);
-    return;
-  }
+/** A member was chosen in the tree: the one to which these names lead from the root. */
+async function choose(member, opened, names) {
+  const mine = ++opening;
+  const path = names.map(encodeURIComponent).join("/");
+  const open = async () => opened ?? (path ? await follow(root, path.split("/")) : root);
   try {
-    const path = pathTo(member.location);
-    if (path !== undefined && path !== (state.get("array") ?? "")) {
+    if (member.kind === "group") {
+      const group = await open();
+      if (mine === opening) showGroup(group, names);
+      return;
+    }
+    if (path !== (state.get("array") ?? "")) {
       const [url, listing, map] = ["url", "listing", "map"].map(state.get);
       state.replace({ url, listing, array: path || undefined, map });
     }
-    const chosen = opened ?? (path ? await follow(root, path.split("/")) : root);
-    await show(chosen);
+    const chosen = await open();
+    if (mine === opening) await show(chosen);
   } catch (error) {
-    fail(error);
+    if (mine === opening) fail(error);
   }
 }
 
-/** The way from the root to a member, by names. */
-function pathTo(location) {
-  const relative = location.startsWith(`${root.uri}/`) ? location.slice(root.uri.length + 1) : undefined;
-  const direct = root.members?.find((m) => m.location === location);
-  return direct ? encodeURIComponent(direct.name ?? direct.uri) : relative;
-}
-
-function showGroup(group) {
+function showGroup(group, names) {
   closeView();
+  drawing++;
   array = undefined;
   tree.mark(group.uri);
   aboutGroup(by("about"), group, lastPart(group.uri));
   busy("");
   const arrays = group.members.map((member) =>
-    el("li", {}, el("button", { type: "button", click: () => choose(member) }, member.name ?? member.uri)),
+    el("li", {}, el("button", { type: "button", click: () => choose(member, undefined, [...names, member.name ?? member.uri]) }, member.name ?? member.uri)),
   );
   by("panel").replaceChildren(
     el("div", { style: "padding: 18px 20px" }, el("p", { class: "faint" }, "Choose an array."), el("ul", { style: "list-style: none; padding: 0; display: grid; gap: 6px; justify-content: start" }, arrays)),
@@ -131,9 +145,16 @@ async function show(opened) {
 }
 
 async function draw() {
+  const mine = ++drawing;
   closeView();
   const at = state.get("at");
-  const shownAt = at === undefined ? array : await array.at(Number(at));
+  let shownAt = array;
+  try {
+    if (at !== undefined) shownAt = await array.at(Number(at));
+  } catch (error) {
+    if (mine === drawing) throw error;
+  }
+  if (mine !== drawing) return;
   const kinds = viewsOf(array);
   const tab = kinds.some(([name]) => name === state.get("tab")) ? state.get("tab") : kinds[0][0];
   const tabs = kinds.map(([name]) =>
@@ -145,7 +166,7 @@ async function draw() {
         "aria-selected": String(name === tab),
         click: () => {
           state.set({ tab: name });
-          draw();
+          draw().catch(fail);
         },
       },
       name,
@@ -155,7 +176,7 @@ async function draw() {
   const View = kinds.find(([name]) => name === tab)[1];
   try {
     view = new View(shownAt, by("panel"), report);
-    view.onAgain = draw;
+    view.onAgain = () => draw().catch(fail);
   } catch (error) {
     by("panel").replaceChildren(el("p", { class: "error", style: "padding: 14px" }, error.message));
   }
@@ -179,12 +200,14 @@ function closeView() {
 
 /** Shows another time. */
 async function travel(at) {
+  const mine = ++travelling;
+  const now = array;
+  const isWanted = () => mine === travelling && now === array;
   try {
-    const now = array;
     const then = at === undefined ? now : await now.at(at);
-    if (now === array) view?.show(then);
+    if (isWanted()) view?.show(then);
   } catch (error) {
-    fail(error);
+    if (isWanted()) fail(error);
   }
 }
 

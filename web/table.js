@@ -8,6 +8,7 @@ const SIZES = ["50", "200", "1000"];
 
 export class TableView {
   #reading;
+  #counting;
 
   constructor(array, panel, report) {
     this.array = array;
@@ -44,15 +45,18 @@ export class TableView {
   }
 
   get page() {
-    return Number(state.get("page") ?? 0);
+    // Of a URL that somebody has typed, what makes sense.
+    return Math.max(0, Math.trunc(Number(state.get("page") ?? 0)) || 0);
   }
 
   get rows() {
-    return Number(state.get("rows") ?? SIZES[0]);
+    const rows = state.get("rows");
+    return Number(SIZES.includes(rows) ? rows : SIZES[0]);
   }
 
   close() {
     this.#reading?.abort();
+    this.#counting?.abort();
   }
 
   show(array) {
@@ -80,9 +84,13 @@ export class TableView {
   }
 
   async #count() {
+    // One that began with another condition may end later.
+    this.#counting?.abort();
+    const { signal } = (this.#counting = new AbortController());
     try {
       this.total.textContent = "";
-      const found = await this.array.aggregate("count", { where: condition(), select: this.#select });
+      const found = await this.array.aggregate("count", { where: condition(), select: this.#select, signal });
+      if (signal.aborted) return;
       this.total.textContent = `of ${format.count(found.count)}`;
     } catch {
       // The rows say what is wrong.

@@ -1,7 +1,7 @@
 // Groups and arrays as a tree.
 import { el } from "./dom.js";
 
-/** Shows what lies in a group; `choose(member)` opens an array. */
+/** Shows what lies in a group; `choose(member, opened, names)` shows one of them: `names` lead to it. */
 export class Tree {
   constructor(box, choose) {
     this.box = box;
@@ -12,7 +12,7 @@ export class Tree {
     this.nodes = [];
     const list = el("ul", { role: "group" });
     this.box.replaceChildren(list);
-    this.#add(list, { name, kind: root.kind, location: root.uri }, async () => root, true);
+    this.#add(list, { name, kind: root.kind, location: root.uri }, async () => root, [], true);
     this.box.hidden = root.kind === "array";
   }
 
@@ -25,7 +25,7 @@ export class Tree {
     if (!this.nodes.some(({ location }) => location === uri) && this.nodes[0]) this.nodes[0].button.tabIndex = 0;
   }
 
-  #add(list, member, open, expanded) {
+  #add(list, member, open, names, expanded) {
     const sign = el("span", { class: "sign", "aria-hidden": "true" }, member.kind === "array" ? "▦" : "▸");
     const button = el("button", { type: "button", role: "treeitem", tabindex: -1 }, sign, member.name ?? member.uri);
     const below = el("ul", { role: "group", hidden: true });
@@ -49,7 +49,9 @@ export class Tree {
         return;
       }
       if (below.childElementCount === 0) {
-        for (const each of opened.members) this.#add(below, each, () => opened.open(each));
+        for (const each of opened.members) {
+          this.#add(below, each, () => opened.open(each), [...names, each.name ?? each.uri]);
+        }
       }
       below.hidden = !wanted;
       sign.textContent = wanted ? "▾" : "▸";
@@ -57,7 +59,7 @@ export class Tree {
     };
     button.addEventListener("click", async () => {
       await expand();
-      this.choose(member, opened);
+      this.choose(member, opened, names);
     });
     button.addEventListener("keydown", (event) => this.#key(event, node, expand));
     if (expanded) expand(true);

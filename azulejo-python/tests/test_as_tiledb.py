@@ -116,3 +116,15 @@ def test_objects_that_stand_in(tmp_path):
     for cut in range(0, made.stat().st_size, 7):
         (tmp_path / "cut.so").write_bytes(made.read_bytes()[:cut])
         assert set(_elf.needed(tmp_path / "cut.so")) <= {"/somewhere/library.so"}
+
+
+def test_nothing_is_imported_before_it_is_asked_for(tmp_path):
+    """What Python imports as it starts must not bring numpy: a program may say first where its own lies."""
+    hook = pathlib.Path(__file__).parents[1] / "data/platlib/azulejo_db_as_tiledb.py"
+    program = (
+        f"exec(open({str(hook)!r}).read())\n"
+        "assert 'numpy' not in sys.modules and 'azulejo_db' not in sys.modules\n"
+        "import tiledb\n"
+        "print(bool(sys.modules['azulejo_db.as_tiledb'].names))"
+    )
+    assert ran("-c", program) == "True\n"

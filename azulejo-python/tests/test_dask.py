@@ -260,3 +260,14 @@ def test_several_values_a_cell_are_written(tmp_path):
     found = array.reopen()[...]
     np.testing.assert_array_equal(found["v"], np.concatenate([cells, cells]))
     np.testing.assert_array_equal(found["w"], np.concatenate([cells, cells])[:, 0])
+
+
+def test_cells_beyond_an_array_are_refused(tmp_path):
+    for shape, wrong, low in (((4, 3), (5, 3), None), ((4, 3), (3, 3), (2, 0)), ((4, 3), (4, 3), (-1, 0)), ((0, 3), (1, 3), None)):
+        uri = tmp_path / f"{shape} {wrong} {low}"
+        array = az.write(uri, np.zeros(shape))
+        with pytest.raises(IndexError, match="do not lie in"):
+            azd.write(uri, da.ones(wrong, chunks=2), mode="r+", low=low)
+        assert array.reopen().shape == shape and len(array.reopen().fragments) == (0 not in shape)
+    array = azd.write(tmp_path / "(4, 3) (3, 3) (2, 0)", da.ones((2, 3), chunks=1), mode="r+", low=(2, 0))
+    assert array[...].tolist() == [[0] * 3] * 2 + [[1] * 3] * 2

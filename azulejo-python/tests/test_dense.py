@@ -343,3 +343,22 @@ def test_cells_of_any_number_of_values_in_a_box(tmp_path):
     assert [[cell.tolist() for cell in row] for row in array[...]] == [[[0], [1], [2]], [[3], [4], [5]]]
     array[...] = np.arange(12.0).reshape(2, 3, 2)
     assert array[1, 0].tolist() == [6, 7]
+
+
+def test_writes_to_an_array_without_cells_write_none(tmp_path):
+    array = az.write(tmp_path / "e", np.empty((0, 3)))
+    array[...] = 5
+    array[:, 1] = np.ones(0)
+    array[0:0] = 3
+    array.loc[:, 1:2] = 3
+    array.write(np.ones((0, 3)))
+    for key, value in ((0, 1), (..., np.ones((2, 3))), (np.s_[:, 0], np.ones(4))):
+        with pytest.raises((IndexError, ValueError)):
+            array[key] = value
+    for opened in (array, az.open(tmp_path / "e", "w")):
+        assert opened.shape == (0, 3) and opened.fragments == []
+        opened[...] = 5
+        assert opened.shape == (0, 3)
+    array.append(np.ones((2, 3)))
+    array[...] = 5
+    assert array[...].tolist() == [[5] * 3] * 2

@@ -685,3 +685,60 @@ def test_arrow_types_with_nulls(tmp_path, kind, made, first, nulls):
     one = pa.array([np.float16(0.5)]) if made == pa.float16() else pa.array([ticks[made]], f"int{made.bit_width}").view(made)
     values = pa.chunked_array([one, pa.array([None] * nulls, made)])
     assert column(kind, True, tmp_path, values) == [first] + [None] * nulls
+
+
+def test_times_under_a_mask_where_there_are_no_nulls(tmp_path):
+    """They are NaT, as in tables of Arrow's."""
+    attrs = [az.Attr("t", "datetime64[s]"), az.Attr("u", "timedelta64[ms]", values=2), az.Attr("n", "int32")]
+    several = np.ma.MaskedArray(np.arange(6).reshape(3, 2).astype("m8[s]"), [[0, 1], [0, 0], [1, 1]])
+    days = np.ma.MaskedArray(np.array(["2024-01-01"] * 3, "M8[D]"), [0, 1, 0])
+    cells = {"t": days, "u": several, "n": [1, 2, 3]}
+    dense = az.create(tmp_path / "d", az.Schema([az.Dim("x", (0, 2), 3)], attrs))
+    sparse = az.create(tmp_path / "s", az.Schema([az.Dim("x", (0, 9), 3)], attrs, sparse=True))
+    dense[...] = cells
+    sparse.write({"x": [0, 1, 2], **cells})
+    for found in (dense[...], sparse.query(order="row").to_numpy()):
+        assert np.isnat(found["t"]).tolist() == [False, True, False]
+        assert found["t"][0] == np.datetime64("2024-01-01", "s")
+        assert np.isnat(found["u"]).tolist() == several.mask.tolist()
+        assert found["u"][1].tolist() == [dt.timedelta(seconds=2), dt.timedelta(seconds=3)]
+    dense[...] = {**cells, "t": [dt.datetime(2024, 1, 1), None, pd.NaT]}
+    assert np.isnat(dense["t"][...]).tolist() == [False, True, True]
+    assert np.ma.getdata(days)[1] == np.datetime64("2024-01-01"), "what the caller has is left alone"
+    with pytest.raises(ValueError, match="'n' has no nulls"):
+        dense[...] = {**cells, "n": np.ma.MaskedArray([1, 2, 3], [0, 1, 0])}
+
+
+def test_labels_that_are_none_or_too_many_for_a_type():
+    assert az.enumeration("E", [])["datatype"] == "STRING_UTF8"
+    with pytest.raises(ValueError, match="no type holds all labels"):
+        az.enumeration("E", [-1, 2**63])
+    schema = az.Schema(
+        [az.Dim("x", (0, 1), 2)], [az.Attr("v", "int8", enumeration="E")], enumerations=[az.enumeration("E", [])]
+    )
+    array = az.create("mem://labels-to-come", schema)
+    array.evolve(enumerations={"E": ["a", "b"]})
+    array[...] = ["b", "a"]
+    assert array[...].tolist() == ["b", "a"]
+
+
+def test_columns_of_arrow_that_are_null_throughout(tmp_path):
+    table = pa.table({"i": [1, 2], "s": pa.nulls(2)})
+    array = az.write(tmp_path / "a", table, index="i")
+    assert array.query(order="row").to_numpy()["s"].tolist() == [None, None]
+    times = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("s", "datetime64[s]")], sparse=True)
+    array = az.create(tmp_path / "b", times)
+    array.write(table)
+    assert np.isnat(array.query().to_numpy()["s"]).all()
+
+
+@pytest.mark.parametrize("kind", ["int64", "float32", "bool", "datetime64[s]", str, bytes])
+def test_a_null_that_was_read_is_written(tmp_path, kind):
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("x", (0, 2), 3)], [az.Attr("v", kind, nullable=True)]))
+    array[...] = None
+    array[0] = np.ma.masked
+    array[1] = array[0]
+    assert np.ma.getmaskarray(array[...]).all()
+    plain = az.create(tmp_path / "b", az.Schema([az.Dim("x", (0, 2), 3)], [az.Attr("v", "int64")]))
+    with pytest.raises(ValueError, match="has no nulls"):
+        plain[0] = np.ma.masked

@@ -259,3 +259,14 @@ def test_times_do_not_count_from_the_end(tmp_path, kind, before, after, there):
     assert array[-1] == 5 and array[[-1, 0]].tolist() == [5, 0]
     for low, high, step in ((-2, None, 1), (None, -9, 1), (-9, 3, 2), (4, -9, -1), (-9, None, -1), (99, 1, -2), (99, None, 1)):
         assert array[low:high:step].tolist() == list(range(6))[low:high:step]
+
+
+@pytest.mark.parametrize(("kind", "last"), [("uint64", 2**64 - 3), ("int64", 2**63 - 3), ("uint8", 9)])
+def test_lists_that_count_from_a_far_end(tmp_path, kind, last):
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("x", (0, last), 2, kind)], [az.Attr("v", "int8")]))
+    array[-1] = 7
+    array[last - 1] = 6
+    assert array.vindex[[-1, -2]].tolist() == array[[-1, -2]].tolist() == [7, 6]
+    assert array.vindex[np.array([last, last - 1], kind)].tolist() == [7, 6]
+    with pytest.raises(IndexError):
+        array.vindex[[-last - 2 if kind == "uint8" else -(2**63), last]] if kind != "uint64" else array[last + 1]

@@ -314,3 +314,43 @@ def test_workers_as_torch_has_them(grid):
         for start, sums in enumerate(pool.map(_rows, jobs)):
             assert sums == [cells[i].sum() for i in range(start, 30, 3)]
         assert {done.result() for done in busy} == {cells.sum()}
+
+
+def test_members_whose_folders_are_gone_can_be_taken_out(tmp_path):
+    group = az.create_group(tmp_path / "g")
+    for name in "abc":
+        az.write(tmp_path / "g" / name, np.arange(3))
+        group.add(tmp_path / "g" / name, name)
+    assert group.pop("a").shape == (3,) and sorted(group) == ["b", "c"]
+    az.delete(tmp_path / "g" / "b")
+    az.delete(tmp_path / "g" / "c")
+    assert group.pop("b") is None and list(az.open(tmp_path / "g")) == ["c"]
+    assert group.pop("x", 5) == group.pop("x", default=5) == 5
+    with pytest.raises(KeyError):
+        group.pop("x")
+    assert group.popitem() == ("c", None) and list(group) == []
+    with pytest.raises(KeyError):
+        group.popitem()
+
+
+def test_members_in_a_groups_folder_move_with_it_however_they_are_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    group = az.create_group("g")
+    az.write("g/a", np.arange(3))
+    group.add("g/a", "text")
+    group.add(tmp_path / "g" / "a", "whole")
+    group.add((tmp_path / "g" / "a").as_uri(), "uri")
+    group.add(tmp_path / "g" / "a", "said", relative=True)
+    az.move("g", "h")
+    moved = az.open("h")
+    assert {name: moved[name].shape for name in moved} == dict.fromkeys(["said", "text", "uri", "whole"], (3,))
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.MaskedArray([1, 2], [0, 1]), [-1, 2**63], None, [[1]]], ids=repr)
+def test_key_values_never_become_others(grid, value):
+    array, _ = grid
+    with pytest.raises(TypeError, match="a key's value is"):
+        array.attrs["k"] = value
+    assert "k" not in array.reopen().attrs
+    array.attrs["k"] = np.ma.MaskedArray([1, 2], [0, 0])
+    assert array.reopen().attrs["k"].tolist() == [1, 2]

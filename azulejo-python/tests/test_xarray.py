@@ -339,3 +339,45 @@ def test_nulls_are_missing(tmp_path, dtype, cells, wanted):
     group.add(tmp_path / "g" / "v", "v")
     found = xr.open_dataset(tmp_path / "g", engine="azulejo")["v"]
     assert [v if v == v else None for v in found.values.tolist()] == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "encoding"),
+    [
+        (["2000-01-01", "2001-01-01"], {"dtype": "int8", "units": "days since 2000-01-01"}),
+        (["2000-01-01", "NaT"], {"dtype": "int16", "units": "days since 2000-01-01"}),
+        (["2000-01-01", "2001-01-01"], {"dtype": "int8", "units": "days since 2000-01-01", "scale_factor": 2.0}),
+        (np.array([1, 300], "m8[D]"), {"dtype": "uint8", "units": "days"}),
+        ([1.0, np.nan], {"dtype": "int8"}), ([1.0, 1e300], {"dtype": "float32"}), ([0, 5], {"dtype": "bool"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_what_the_type_of_an_encoding_cannot_hold(tmp_path, values, encoding, chunked):
+    cells = np.array(values, "M8[ns]") if isinstance(values[0], str) else np.asarray(values)
+    cells = cells.astype("m8[ns]") if cells.dtype.kind == "m" else cells
+    ds = xr.Dataset({"v": ("x", cells)})
+    if chunked:
+        pytest.importorskip("dask")
+        ds = ds.chunk({"x": 1})
+    with pytest.raises(ValueError, match="is kept as"):
+        ds.azulejo.to(tmp_path / "a", encoding={"v": encoding})
+    assert az.object_type(tmp_path / "a") is None
+
+
+def test_times_that_the_type_of_an_encoding_holds(tmp_path):
+    cells = np.array(["2000-01-01", "NaT", "2000-06-01"], "M8[ns]")
+    encoding = {"dtype": "int16", "units": "days since 2000-01-01", "_FillValue": -1}
+    xr.Dataset({"v": ("x", cells)}).azulejo.to(tmp_path / "a", encoding={"v": encoding})
+    np.testing.assert_array_equal(xr.open_dataset(tmp_path / "a", engine="azulejo")["v"], cells)
+    more = xr.Dataset({"v": ("x", np.array(["2100-01-01"], "M8[ns]"))})
+    with pytest.raises(ValueError, match="is kept as int16"):
+        more.azulejo.to(tmp_path / "a", append_dim="x")
+
+
+@pytest.mark.parametrize("name", [".", "..", "../x", "a/../../x", "/x", "a//x"])
+def test_variables_lie_in_the_folder_of_their_dataset(tmp_path, name):
+    az.create_group(tmp_path / "above")
+    with pytest.raises(ValueError, match="names no folder"):
+        xr.Dataset({name: ("i", [1])}).azulejo.to(tmp_path / "above" / "d")
+    assert [p.name for p in tmp_path.iterdir()] == ["above"] and az.object_type(tmp_path / "above" / "d") is None

@@ -14,7 +14,7 @@ export type Selection =
   | Coordinate
   | Bounds
   | Bounds[]
-  | { range: Bounds; step?: number }
+  | { range: Bounds; step?: number | bigint }
   | { ranges: Bounds[] };
 /** By dimension; others are selected whole. */
 export type Select = Record<string, Selection>;
@@ -130,7 +130,7 @@ export interface ReadOptions {
   /** Leaves out the cells of a dense array that do not meet the condition, or that nobody wrote. */
   matching?: boolean;
   /** Cells after which the result ends. */
-  limit?: number;
+  limit?: number | bigint;
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }

@@ -425,18 +425,16 @@ export class AzulejoArray {
 
   /** Options as JSON for the module. */
   #request({ select = {}, points, fields, where, layout, matching, limit }) {
-    const selections = {};
-    for (const [name, selection] of Object.entries(select)) {
-      selections[name] = selectionOf(selection);
-    }
+    // Properties of its own, whatever dimensions are called.
+    const selections = Object.entries(select).map(([name, selection]) => [name, selectionOf(selection)]);
     return JSON.stringify({
-      select: selections,
+      select: Object.fromEntries(selections),
       points: points && Object.fromEntries(Object.entries(points).map(([name, all]) => [name, [...all].map(plain)])),
       fields: fields ?? [],
       where: where ?? null,
       layout: layout ?? null,
       matching: matching ?? false,
-      limit: limit ?? null,
+      limit: limit === Infinity ? null : countOf("limit", limit),
     });
   }
 
@@ -461,6 +459,16 @@ function plain(bound) {
   return typeof bound === "bigint" ? bound.toString() : (bound ?? null);
 }
 
+/** A count as JSON, which would make none of what is no number. */
+function countOf(name, count) {
+  if (count === undefined || count === null) return null;
+  const number = Number(count);
+  if (typeof count === "string" || !Number.isSafeInteger(number) || number < 0) {
+    throw new AzulejoError("InvalidArgument", `${name} is a whole number from 0, not ${count}`);
+  }
+  return number;
+}
+
 /** `[low, high]`, a single coordinate, a list of ranges, or `{range, step}`. */
 function selectionOf(selection) {
   const pair = (bounds) => {
@@ -474,7 +482,7 @@ function selectionOf(selection) {
       return { ranges: [pair([selection, selection])] };
     }
     const { range, ranges, step } = selection;
-    return { ranges: (ranges ?? [range]).map(pair), step };
+    return { ranges: (ranges ?? [range]).map(pair), step: countOf("step", step) };
   }
   const isList = selection.length === 0 || Array.isArray(selection[0]);
   return { ranges: isList ? selection.map(pair) : [pair(selection)] };

@@ -271,6 +271,18 @@ test("signals end what is under way, and progress is told", async () => {
   }
 });
 
+test("counts are whole numbers", async () => {
+  for (const limit of [NaN, -1, 1.5, "3"]) {
+    await assert.rejects(grid.get({ x: 1 }, { limit }), { code: "InvalidArgument" });
+  }
+  for (const step of [NaN, -1, 1.5]) {
+    await assert.rejects(grid.get({ x: { range: [0, 9], step } }), { code: "InvalidArgument" });
+  }
+  const found = await grid.get({ x: { range: [0, 9], step: 4n }, y: [1, 2] }, { limit: 4n });
+  assert.equal(found.cells, 4);
+  assert.equal((await grid.get({ x: [0, 1], y: [1, 2] }, { limit: Infinity })).cells, 4);
+});
+
 test("bounds are finite, and ranges have two of them", async () => {
   const grid = await openArray(demo("grid"));
   const wrong = [NaN, [NaN, 5], [0, Infinity], [5], [1, 2, 3], [[1, 2], [3]], [new Date(NaN), null], {}];

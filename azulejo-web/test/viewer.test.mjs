@@ -301,4 +301,6 @@ test("moments are shown to their last digit", () => {
   assert.equal(cell(-1n, "DATETIME_US"), "1969-12-31 23:59:59.999999");
   assert.equal(cell(1714557600001000n, "DATETIME_US"), "2024-05-01 10:00:00.001");
   assert.equal(cell(0n, "DATETIME_NS"), "1970-01-01");
+  assert.equal(cell(-1n, "DATETIME_MONTH"), "1969-12");
+  assert.equal(cell(-23641n, "DATETIME_MONTH"), "-1-12");
 });

@@ -130,6 +130,11 @@ def numpy_to_column(name: str, field: Mapping[str, Any], values: np.ndarray, mas
         if null.any():
             mask = null if mask is None else null | mask.reshape(-1)
     mask = None if mask is None else mask.reshape(-1)
+    if mask is not None and not nullable and number != "var" and dtype_of(datatype).kind in "mM":
+        # What is none is no time, as which it comes back: tables of Arrow's are written so too.
+        values = converted(name, values, dtype_of(datatype), mask)
+        values = np.where(mask.reshape(values.shape), np.array("NaT", values.dtype), values)
+        mask = None
     if number == "var":
         data, offsets = _var(name, datatype, values, mask)
         cells = len(offsets) - 1

@@ -13,7 +13,7 @@ from . import _time
 from ._cells import celled, numpy_to_column
 from ._expr import Condition, condition_text
 from ._given import given, index_names, is_frame, is_null, tabled
-from ._index import Box, index_box, is_mask
+from ._index import Axis, Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
 from ._types import dtype_of, from_bytes
@@ -35,9 +35,18 @@ class Changing:
                 raise TypeError("cells of a sparse array are written with write(), coordinates and all")
             if is_mask(array, key):
                 raise IndexError("a write fills a box: no flags")
-            array._write_box(box(array, key), value)
+            array._write_box(array._there(box(array, key)), value)
 
         self._as_written(write)
+
+    def _there(self, box: Box) -> Box:
+        """What of a box is there: along dimensions that have no coordinates yet, nothing."""
+        empty = self._empty_dims()
+        if not empty:
+            return box
+        if any(axis.dim.name in empty and axis.names_some for axis in box.axes):
+            raise IndexError("there are no cells yet; append(..) adds some")
+        return Box([Axis(a.dim, a.dim.low, a.dim.low) if a.dim.name in empty else a for a in box.axes])
 
     def _write_box(
         self, box: Box, value: Any, at: Any = None, *, uncommitted: bool = False
@@ -91,7 +100,7 @@ class Changing:
         if not cells:
             return self._write_table(data, at)
         if not schema.sparse:
-            return self._write_box(index_box(self, ...), data, at)
+            return self._write_box(self._there(index_box(self, ...)), data, at)
         fields = {dim["name"]: dim for dim in schema.dims}
         fields |= {attr["name"]: attr for attr in schema.attrs}
         _complete(fields, data)

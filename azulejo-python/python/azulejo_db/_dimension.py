@@ -137,8 +137,10 @@ class Dimension:
             return np.empty(0, wide)
         if found.dtype.kind not in "iu":
             raise IndexError(f"dimension {self.name!r} takes lists of whole numbers, not of {found.dtype}")
-        if self.low == 0 and found.dtype.kind == "i" and int(found.min()) < 0:
-            found = np.where(found < 0, found.astype(np.int64) + np.int64(self.high + 1), found)
+        if self.low == 0 and -self.high - 1 <= int(found.min()) < 0:
+            # There may be more positions than a signed number counts.
+            count = np.uint64(self.high + 1)
+            found = np.where(found < 0, found.astype(np.int64).view(np.uint64) + count, found.astype(np.uint64))
         least, most = int(found.min()), int(found.max())
         if not self.low <= least <= most <= self.high:
             raise IndexError(

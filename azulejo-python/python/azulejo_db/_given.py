@@ -33,6 +33,9 @@ def _objects(cells: Collection) -> np.ndarray:
 
 def given(values: Any) -> Given:
     """Values as numpy has them, and which of them are null."""
+    if values is np.ma.masked:
+        # A real to numpy, but what a null of any type is read as.
+        return np.array(None, object), np.array(True)
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
         return np.ma.getdata(values), mask if mask.any() else None

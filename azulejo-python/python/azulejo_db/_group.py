@@ -13,6 +13,8 @@ from ._context import Context, shared
 from ._metadata import Metadata
 from .errors import NotFoundError
 
+_NOTHING: Any = object()
+
 
 class Group(MutableMapping[str, Any]):
     """A group as a dict of its members; what they are is opened when asked for."""
@@ -127,6 +129,23 @@ class Group(MutableMapping[str, Any]):
             raise KeyError(key)
         self.remove(key)
 
+    def pop(self, key: str, default: Any = _NOTHING) -> Any:
+        """Removes a member and opens it; of one whose folder is gone there is nothing to open: ``None``."""
+        if key not in self._members and default is not _NOTHING:
+            return default
+        try:
+            member = self[key]
+        except NotFoundError:
+            member = None
+        del self[key]
+        return member
+
+    def popitem(self) -> tuple[str, Any]:
+        """Removes some member and opens it, as :meth:`pop` does."""
+        for key in self:
+            return key, self.pop(key)
+        raise KeyError(f"{self._uri} has no members")
+
     def clear(self) -> None:
         """Removes all members in one step; the members themselves stay. None is opened: they may be gone."""
         self._change([], list(self._members))
@@ -145,9 +164,9 @@ class Group(MutableMapping[str, Any]):
         if not isinstance(member, (str, os.PathLike, Array, Group)):
             raise TypeError(f"a member is an array, a group or a URI, not {member!r}")
         uri = member.uri if isinstance(member, (Array, Group)) else os.fspath(member)
-        base = self._uri.rstrip("/") + "/"
-        if relative is None and uri.startswith(base):
-            return uri[len(base):], True, name
+        base, whole = _whole(self._uri) + "/", _whole(uri)
+        if relative is not False and whole.startswith(base):
+            return whole[len(base):], True, name
         return uri, bool(relative), name
 
     def _change(self, added: list[tuple[str, bool, str | None]], removed: list[str]) -> None:
@@ -178,6 +197,15 @@ class Group(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"<azulejo_db.Group {self._uri!r}: {', '.join(self)}>"
+
+
+def _whole(uri: str) -> str:
+    """A place by one name, however it is given: from the current folder, or as a URI."""
+    path = uri.removeprefix("file://").rstrip("/")
+    # Where a way back leads through a link, only the file system knows.
+    if "://" in path or ".." in path.split("/"):
+        return path
+    return os.path.abspath(path).replace(os.sep, "/")
 
 
 def _reopened(uri: str, mode: str, ctx: Context, time_range: tuple[int, int]) -> Group:

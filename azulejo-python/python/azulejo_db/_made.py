@@ -58,7 +58,8 @@ def grid(
 def name_empty_dims(array: Array, shape: Sequence[int]) -> None:
     """Says of a new array which of its dimensions have no coordinates yet."""
     array.attrs[EMPTY_DIMS] = empty_dims(array.schema.dim_names, shape)
-    array._refresh()
+    # The next write has to know it, too.
+    array._forget()
 
 
 def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -> Schema:

@@ -38,7 +38,10 @@ def encoded(value: Any) -> tuple[str, bytes]:
     array = np.asarray(value)
     if array.dtype == bool:
         array = array.astype(np.int64)
-    if array.ndim > 1 or array.dtype.kind not in "biufmM":
+    several = value if isinstance(value, (list, tuple)) else ()
+    # numpy makes reals of whole numbers that no integer type of its own holds together; what is masked is none.
+    rounded = array.dtype.kind == "f" and bool(several) and all(isinstance(v, (int, np.integer)) for v in several)
+    if rounded or np.ma.is_masked(value) or array.ndim > 1 or array.dtype.kind not in "biufmM":
         raise TypeError(f"a key's value is text, bytes, a number or a row of numbers, not {value!r}")
     datatype, _ = datatype_of(array.dtype)
     # Of either order of bytes; the format has one.

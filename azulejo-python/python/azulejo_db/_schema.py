@@ -173,13 +173,17 @@ def enumeration(
     """The labels of an enumerated attribute, in the type of another enumeration's if that is given."""
     values = list(values)
     texts, several = [isinstance(v, str) for v in values], [isinstance(v, bytes) for v in values]
-    if any(texts) != all(texts) or any(several) != all(several):
+    if values and (any(texts) != all(texts) or any(several) != all(several)):
         # numpy would make text of all of them.
         raise TypeError(f"the labels of {name!r} are of one type, not {values!r}")
-    if not values and like is not None:
-        texts = [is_text(like["datatype"])]
+    if not values:
+        # Of none nobody can tell what they are: text, unless it is known.
+        texts = [like is None or is_text(like["datatype"])]
     # As objects: numpy cuts zero bytes off the end of text.
     array = np.asarray(values, dtype=object if any(texts) else bytes if any(several) else None)
+    if array.dtype.kind == "f" and values and all(isinstance(v, (int, np.integer)) for v in values):
+        # numpy makes reals of whole numbers that no integer type of its own holds together.
+        raise ValueError(f"no type holds all labels of {name!r}, whole numbers from {min(values)} to {max(values)}")
     datatype, number = ("BLOB", None) if any(several) else datatype_of(array.dtype)
     if like is not None:
         number, ordered = like["cell_val_num"], like["ordered"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from xarray.coding.times import CFDatetimeCoder, CFTimedeltaCoder
 
 from ._array import Array
 from ._job import is_dask
@@ -69,38 +71,66 @@ def held(name: Any, variable: xr.Variable, encoding: Mapping[str, Any]) -> xr.Va
 
 
 def packed(name: Any, variable: xr.Variable) -> xr.Variable:
-    """A variable whose encoding asks for whole numbers, as which all of its values can be kept: xarray
-    rounds them, as is meant, and wraps what is beyond the type.
+    """A variable whose encoding asks for a type, in which all of its values can be kept: xarray rounds
+    them to whole numbers, as is meant, and wraps what is beyond the type. Times are looked at as the
+    numbers that they are counted by.
     """
     encoding = variable.encoding
     dtype = encoding.get("dtype")
-    if dtype is None or dtype is str or variable.dtype.kind not in "iuf" or np.dtype(dtype).kind not in "iu":
+    if dtype is None or dtype is str or variable.dtype.kind not in "biufmM":
         return variable
-    info = np.iinfo(dtype)
-    low, high = info.min, info.max
-    if "_Unsigned" in encoding:
-        # Bits of the type, whatever its sign.
-        low, high = -(2 ** (info.bits - 1)), 2**info.bits - 1
+    dtype, of_time = np.dtype(dtype), variable.dtype.kind in "mM"
+    if dtype.kind not in ("iu" if of_time else "biuf"):
+        return variable
     scale, offset = encoding.get("scale_factor"), encoding.get("add_offset")
+    missing = any(encoding.get(key) is not None for key in ("_FillValue", "missing_value"))
 
     def check(block: np.ndarray) -> np.ndarray:
-        kept = block
+        kept = _counted(name, block, encoding) if of_time else block
+        none = np.isnat(block) if of_time else kept != kept
         if scale is not None or offset is not None:
-            kept = (np.asarray(block, np.float64) - (0 if offset is None else offset)) / (1 if scale is None else scale)
-        if kept.dtype.kind == "f":
-            # Compared where neither bound is rounded; what is no number is its fill value's concern.
-            kept = np.around(kept)
-            beyond = (kept < float(low)) | (kept >= float(high) + (1.0 if high < 2**53 else 0.0))
-        else:
-            beyond = np.zeros(kept.shape, bool)
-            if kept.size and not low <= int(kept.min()) <= int(kept.max()) <= high:
-                beyond = np.fromiter((not low <= v <= high for v in kept.reshape(-1).tolist()), bool, kept.size)
-                beyond = beyond.reshape(kept.shape)
+            kept = (np.asarray(kept, np.float64) - (0 if offset is None else offset)) / (1 if scale is None else scale)
+        beyond = _beyond(kept, dtype, "_Unsigned" in encoding) & ~none
+        # The least number of 64 bits is NaT.
+        if dtype.kind != "f" and not missing and not (of_time and dtype == np.int64):
+            beyond |= none
         if beyond.any():
-            raise ValueError(f"variable {name!r} is kept as {np.dtype(dtype)}, beyond which {block[beyond].reshape(-1)[0]} lies")
+            raise ValueError(f"variable {name!r} is kept as {dtype}, which {block[beyond].reshape(-1)[0]} is none of")
         return block
 
     return variable.copy(data=_mapped(variable.data, check))
+
+
+def _counted(name: Any, block: np.ndarray, encoding: Mapping[str, Any]) -> np.ndarray:
+    """Times as xarray counts them before it makes them fit."""
+    known = {key: encoding[key] for key in ("units", "calendar", "scale_factor", "add_offset") if key in encoding}
+    coder = CFDatetimeCoder() if block.dtype.kind == "M" else CFTimedeltaCoder()
+    with warnings.catch_warnings():
+        # It will say so itself.
+        warnings.simplefilter("ignore")
+        counted = coder.encode(xr.Variable("x", block.reshape(-1), None, {**known, "dtype": np.dtype("int64")}), name)
+    return np.asarray(counted.data).reshape(block.shape)
+
+
+def _beyond(values: np.ndarray, dtype: np.dtype, either_sign: bool) -> np.ndarray:
+    """Which of these numbers, once they are rounded, a type does not hold; of what is no number, anything."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return np.isinf(values.astype(dtype)) & np.isfinite(values)
+    if dtype.kind == "b":
+        return (values != 0) & (values != 1)
+    info = np.iinfo(dtype)
+    low, high = info.min, info.max
+    if either_sign:
+        # Bits of the type, whatever its sign.
+        low, high = -(2 ** (info.bits - 1)), 2**info.bits - 1
+    if values.dtype.kind == "f":
+        # Compared where neither bound is rounded.
+        values = np.around(values)
+        return (values < float(low)) | (values >= float(high) + (1.0 if high < 2**53 else 0.0))
+    if not values.size or low <= int(values.min()) <= int(values.max()) <= high:
+        return np.zeros(values.shape, bool)
+    return np.fromiter((not low <= v <= high for v in values.reshape(-1).tolist()), bool, values.size).reshape(values.shape)
 
 
 def _mapped(data: Any, check: Any) -> Any:

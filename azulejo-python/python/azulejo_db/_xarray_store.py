@@ -245,6 +245,8 @@ class AzulejoStore(WritableCFDataStore):
         if clash := [name for name in variables if members[member_of(name)] != name]:
             other = members[member_of(clash[0])]
             raise ValueError(f"variables {clash[0]!r} and {other!r} would be one member, {member_of(other)!r}: rename one of them")
+        if out := [member for member in members if not {"", ".", ".."}.isdisjoint(member.split("/"))]:
+            raise ValueError(f"variable {members[out[0]]!r} names no folder in that of the dataset: rename it")
         subgroups = {name for _, name in self._groups}
         if self._mode != "w":
             subgroups |= {name for name in self.group if self.group.kind(name) == "group"}

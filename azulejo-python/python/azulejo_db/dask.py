@@ -163,6 +163,14 @@ def write(
             end = array._extent()
         elif low is not None:
             start = [dim.exact(v) for v, dim in zip(low, array.schema.axes, strict=True)]
+        if mode == "r+" and 0 not in shape:
+            # What is written beyond it nobody would see.
+            inside = all(a <= s and s + n - 1 <= b for (a, b), s, n in zip(pairs, start, shape, strict=True))
+            if not inside or array._empty_dims():
+                raise IndexError(
+                    f"cells of the shape {shape} that begin at {tuple(start)} do not lie in {target}, whose shape is {array.shape}; "
+                    f"mode='a' adds to it"
+                )
         job.write(target, start, written, grown, end)
 
     delayed = done(ctx, fill, compute, at=_time.moment(at))

@@ -149,12 +149,22 @@ impl ImportTarget {
     }
 
     fn all_null(&self, cells: usize) -> Result<ColumnBuffers> {
-        if cells > 0 && !self.column_type.nullable {
-            return Err(self.wrong(0, "is null, but the array has no nulls there"));
-        }
-        let mut column = ColumnBuilder::new(self.column_type.clone());
-        let cell = vec![0; self.column_type.cell_size()];
-        column.append_repeated(&cell, false, cells);
+        let kind = &self.column_type;
+        let of_time = kind.datatype.is_datetime() || kind.datatype.is_time();
+        let nullable = kind.nullable;
+        let cell = match nullable {
+            true => vec![0; kind.cell_size()],
+            // As of Arrow's times that are null: there is NaT.
+            false if of_time && !kind.is_var() => NO_TIME
+                .to_le_bytes()
+                .repeat(kind.cell_size() / size_of::<i64>()),
+            false if cells > 0 => {
+                return Err(self.wrong(0, "is null, but the array has no nulls there"));
+            }
+            false => vec![0; kind.cell_size()],
+        };
+        let mut column = ColumnBuilder::new(kind.clone());
+        column.append_repeated(&cell, !nullable, cells);
         Ok(column.finish())
     }
 

@@ -13,7 +13,7 @@ pub trait ArrowFields: Sized {
     ///
     /// Text and bytes get cells of any length, lists of numbers any number of values a cell,
     /// timestamps, dates and durations Arrow's unit; dictionaries become attributes of their
-    /// values' type. Fields that come from a TileDB array, and say so in their metadata, get the
+    /// values' type, and what has nulls only text. Fields that come from a TileDB array, and say so in their metadata, get the
     /// type that they had there.
     ///
     /// ```
@@ -52,8 +52,11 @@ impl ArrowFields for SchemaBuilder {
 
 fn attribute_of(field: &Field) -> Result<Attribute> {
     let known = stored_type(field);
+    let none = field.data_type() == &DataType::Null;
     let (datatype, cell_val_num) = match known {
         Some(known) => known,
+        // Nothing says what its values would be: text, as of a column of objects without a value.
+        None if none => (Datatype::StringUtf8, CellValNum::Var),
         None => type_of(field.data_type()).ok_or_else(|| {
             Error::Unsupported(format!(
                 "field {:?}: no attribute holds values of Arrow's type {}",
@@ -63,7 +66,7 @@ fn attribute_of(field: &Field) -> Result<Attribute> {
         })?,
     };
     let attribute = Attribute::new(field.name().as_str(), datatype, cell_val_num);
-    Ok(if field.is_nullable() {
+    Ok(if field.is_nullable() || none {
         attribute.nullable()
     } else {
         attribute

@@ -401,3 +401,19 @@ fn columns_that_lie_are_refused() {
         .is_err()
     );
 }
+
+#[test]
+fn a_column_that_says_nothing_of_its_values_is_text() {
+    let schema = Schema::new(vec![Field::new("none", DataType::Null, false)]);
+    let new = azulejo_format::schema::ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .arrow_fields(&schema)
+        .unwrap()
+        .build()
+        .unwrap();
+    let none = &new.schema.attributes[0];
+    assert_eq!(
+        (none.datatype, none.cell_val_num, none.nullable),
+        (Datatype::StringUtf8, CellValNum::Var, true)
+    );
+}

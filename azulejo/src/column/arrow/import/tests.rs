@@ -244,6 +244,9 @@ fn what_does_not_fit_is_refused() {
             .contains("cell 1 has 3")
     );
     assert!(import(kind.with_nulls(), arrow_array::NullArray::new(2)).is_ok());
+    let moments = ColumnType::new("a", Datatype::DateTimeMilli);
+    let none = import(moments, arrow_array::NullArray::new(2)).unwrap();
+    assert_eq!(none.values::<i64>(), Some(&[i64::MIN; 2][..]));
 }
 
 #[test]
