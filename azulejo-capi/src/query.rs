@@ -308,6 +308,14 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
     if part == Part::Validity && !nullable {
         return fail(&format!("Input attribute '{name}' is not nullable"));
     }
+    // Writes alone take values of no bytes from nowhere.
+    let writes = matches!(
+        query.shared.kind,
+        QueryType::Write | QueryType::ModifyExclusive
+    );
+    if place.data().is_null() && !(writes && part == Part::Data) {
+        return fail(&format!("{name} buffer is null"));
+    }
     let is_new = !state.buffers.iter().any(|buffers| buffers.name == name);
     if is_new && state.is_started() && query.shared.kind == QueryType::Read {
         return fail(&format!(

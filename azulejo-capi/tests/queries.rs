@@ -635,3 +635,172 @@ fn ranges_of_labels_that_end_before_they_start_are_refused() {
     free!(tiledb_subarray_free, sub);
     close(ctx, array);
 }
+
+#[test]
+fn buffers_of_reads_are_never_null() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    let attributes = &[Attr::fixed(c"a", INT64), Attr::var(c"v", ASCII).or_null()];
+    create(ctx, &uri, true, 100, 10, attributes);
+    let mut none = 0u64;
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    fails!(tiledb_query_set_data_buffer, ctx, q, c"a", null(), &mut none);
+    fails!(tiledb_query_set_data_buffer, ctx, q, c"v", null(), &mut none);
+    fails!(tiledb_query_set_offsets_buffer, ctx, q, c"v", null(), &mut none);
+    fails!(tiledb_query_set_validity_buffer, ctx, q, c"v", null(), &mut none);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    // Writes take values of no bytes from nowhere, and nothing else.
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"v", null(), &mut none);
+    fails!(tiledb_query_set_offsets_buffer, ctx, q, c"v", null(), &mut none);
+    fails!(tiledb_query_set_validity_buffer, ctx, q, c"v", null(), &mut none);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn subarrays_are_put_back_to_all_and_ranges_of_numbers_are_no_texts() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[3, 5, 7]);
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_subarray_set_subarray, ctx, sub, &[4i64, 6]);
+    ok!(tiledb_subarray_set_subarray, ctx, sub, null());
+    let (mut start, mut end, mut stride) = (null(), null(), null());
+    ok!(
+        tiledb_subarray_get_range,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut start,
+        &mut end,
+        &mut stride
+    );
+    // SAFETY: bounds of the dimension, which live as long as the subarray.
+    let bounds = unsafe { [start.cast::<i64>().read(), end.cast::<i64>().read()] };
+    assert_eq!(bounds, [1, 100]);
+    let (mut low, mut high, mut text) = (0u64, 0u64, [0u8; 16]);
+    fails!(
+        tiledb_subarray_get_range_var_size,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut low,
+        &mut high
+    );
+    fails!(
+        tiledb_subarray_get_range_var,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut text[..],
+        &mut end
+    );
+    assert_eq!(text, [0; 16]);
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
+}
+
+#[test]
+fn what_a_failed_close_did_not_store_is_stored_by_the_next_one() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let (at, group_at) = (uri(&folder, "a"), uri(&folder, "g"));
+    create(ctx, &at, true, 100, 10, A);
+    ok!(tiledb_group_create, ctx, &group_at);
+    // In the place of the folder of key-values lies a file.
+    let meta = |name: &str| folder.path().join(name).join("__meta");
+    let spoil = |name: &str| {
+        let _ = std::fs::remove_dir_all(meta(name));
+        std::fs::write(meta(name), b"").unwrap();
+    };
+    let repair = |name: &str| {
+        std::fs::remove_file(meta(name)).unwrap();
+        std::fs::create_dir(meta(name)).unwrap();
+    };
+    let mut array = open(ctx, &at, WRITE);
+    ok!(
+        tiledb_array_put_metadata,
+        ctx,
+        array,
+        c"k",
+        INT64,
+        1,
+        &[5i64]
+    );
+    spoil("a");
+    fails!(tiledb_array_close, ctx, array);
+    fails!(tiledb_array_close, ctx, array);
+    repair("a");
+    ok!(tiledb_array_close, ctx, array);
+    ok!(tiledb_array_close, ctx, array);
+    free!(tiledb_array_free, array);
+    let array = open(ctx, &at, READ);
+    let mut count = 0u64;
+    ok!(tiledb_array_get_metadata_num, ctx, array, &mut count);
+    assert_eq!(count, 1);
+    close(ctx, array);
+
+    let mut group = null();
+    ok!(tiledb_group_alloc, ctx, &group_at, &mut group);
+    ok!(tiledb_group_open, ctx, group, WRITE);
+    ok!(
+        tiledb_group_put_metadata,
+        ctx,
+        group,
+        c"k",
+        INT64,
+        1,
+        &[5i64]
+    );
+    ok!(tiledb_group_add_member, ctx, group, &at, 0u8, c"m");
+    spoil("g");
+    fails!(tiledb_group_close, ctx, group);
+    repair("g");
+    ok!(tiledb_group_close, ctx, group);
+    ok!(tiledb_group_open, ctx, group, READ);
+    let mut members = 0u64;
+    ok!(tiledb_group_get_metadata_num, ctx, group, &mut count);
+    ok!(tiledb_group_get_member_count, ctx, group, &mut members);
+    assert_eq!((count, members), (1, 1));
+    ok!(tiledb_group_close, ctx, group);
+
+    // No array is deleted as a group.
+    ok!(tiledb_group_open, ctx, group, 4);
+    fails!(tiledb_group_delete_group, ctx, group, &at, 0u8);
+    ok!(tiledb_group_close, ctx, group);
+    close(ctx, open(ctx, &at, READ));
+    free!(tiledb_group_free, group);
+}
+
+#[test]
+fn every_compressor_keeps_the_type_that_values_are_taken_as() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    // GZIP, ZSTD, LZ4, RLE, BZIP2, DOUBLE_DELTA, DICTIONARY, DELTA.
+    for id in [1, 2, 3, 4, 5, 6, 14, 19] {
+        let mut filter = null();
+        ok!(tiledb_filter_alloc, ctx, id, &mut filter);
+        let mut given = 99u8;
+        ok!(tiledb_filter_get_option, ctx, filter, 9, &mut given);
+        assert_eq!(given, 7, "ANY, of filter {id}");
+        ok!(tiledb_filter_set_option, ctx, filter, 9, &[4u8]);
+        ok!(tiledb_filter_get_option, ctx, filter, 9, &mut given);
+        assert_eq!(given, 4, "of filter {id}");
+        free!(tiledb_filter_free, filter);
+    }
+}
