@@ -171,7 +171,7 @@ impl Iterator for Walk {
 }
 
 /// Whether a link of the local file system lies there; no other storage has such.
-fn is_link(location: &Location) -> bool {
+pub fn is_link(location: &Location) -> bool {
     location.path.scheme() == "file"
         && std::fs::symlink_metadata(location.path.as_native())
             .is_ok_and(|found| found.is_symlink())
