@@ -632,13 +632,11 @@ capi! {
         schema.set_created(engine.locate(&Uri::parse(uri)?)?.path);
     }
 
-    /// The encryption of an array.
+    /// The encryption of an array, whatever the key.
     fn tiledb_array_encryption_type(ctx, uri: Text, id: Out<i32>) {
-        let engine = ctx.engine()?;
-        let uri = uri.get()?;
-        match engine.array(uri).snapshot() {
-            Ok(_) => id.set(engine.key().is_some().into())?,
-            Err(azulejo::Error::Encryption { .. }) => id.set(engine.key().is_none().into())?,
+        match ctx.engine_without_key()?.array(uri.get()?).snapshot() {
+            Ok(_) => id.set(0)?,
+            Err(azulejo::Error::Encryption { .. }) => id.set(1)?,
             Err(other) => return Err(other.into()),
         }
     }

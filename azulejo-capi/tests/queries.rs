@@ -804,3 +804,33 @@ fn every_compressor_keeps_the_type_that_values_are_taken_as() {
         free!(tiledb_filter_free, filter);
     }
 }
+
+#[test]
+fn encrypted_arrays_say_so_whatever_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, secret) = (uri(&folder, "plain"), uri(&folder, "secret"));
+    let of = |key: &CStr| {
+        Ctx::with(&[
+            (c"sm.encryption_type", c"AES_256_GCM"),
+            (c"sm.encryption_key", key),
+        ])
+    };
+    let right = of(c"0123456789abcdeffedcba9876543210");
+    let contexts = [
+        Ctx::new(),
+        of(c"another key 0123456789abcdefghij"),
+        right,
+    ];
+    create(contexts[0].0, &plain, true, 100, 10, A);
+    create(contexts[2].0, &secret, true, 100, 10, A);
+    for ctx in &contexts {
+        for (uri, wanted) in [(&plain, 0), (&secret, 1)] {
+            let mut found = 9i32;
+            ok!(tiledb_array_encryption_type, ctx.0, uri, &mut found);
+            assert_eq!(found, wanted);
+        }
+        let mut found = 9i32;
+        let missing = self::uri(&folder, "missing");
+        fails!(tiledb_array_encryption_type, ctx.0, &missing, &mut found);
+    }
+}
