@@ -489,7 +489,11 @@ capi! {
 
     /// Whether neighbouring ranges become one.
     fn tiledb_subarray_set_coalesce_ranges(ctx, subarray: In<SubarrayHandle>, coalesce: i32) {
-        lock(&subarray.get()?.state).coalesce = coalesce != 0;
+        let mut state = lock(&subarray.get()?.state);
+        if !state.is_default() {
+            return Err("non-default ranges have been set, cannot change coalesce_ranges setting!".into());
+        }
+        state.coalesce = coalesce != 0;
     }
 
     /// One range for each dimension, as pairs of values, in place of those that were set; null for

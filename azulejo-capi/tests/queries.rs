@@ -834,3 +834,40 @@ fn encrypted_arrays_say_so_whatever_the_key() {
         fails!(tiledb_array_encryption_type, ctx.0, &missing, &mut found);
     }
 }
+
+#[test]
+fn deletes_take_no_subarray_and_subarrays_of_queries_stay_within_the_domain() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[3, 5, 7]);
+    let (reading, deleting) = (open(ctx, &uri, READ), open(ctx, &uri, DELETE));
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, reading, &mut sub);
+    ok!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[5i64], null());
+    fails!(tiledb_subarray_set_coalesce_ranges, ctx, sub, 0);
+    let mut q = null();
+    ok!(tiledb_query_alloc, ctx, deleting, DELETE, &mut q);
+    let message = fails!(tiledb_query_set_subarray_t, ctx, q, sub);
+    assert!(message.contains("DELETE"), "{message}");
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    let mut q = query(ctx, reading, READ, ROW);
+    ok!(tiledb_query_get_subarray_t, ctx, q, &mut sub);
+    ok!(tiledb_subarray_set_coalesce_ranges, ctx, sub, 0);
+    let message = fails!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[200i64],
+        &[300i64],
+        null()
+    );
+    assert!(message.contains("out of domain"), "{message}");
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx, reading);
+    close(ctx, deleting);
+    assert_eq!(read(ctx, &uri), [3, 5, 7]);
+}
