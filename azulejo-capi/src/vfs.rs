@@ -573,7 +573,9 @@ capi! {
 
     /// What was written to a local file can be read already; it lasts once the file is closed.
     fn tiledb_vfs_sync(ctx, fh: In<FileHandle>) {
-        fh.get()?;
+        if matches!(&*lock(&fh.get()?.state), File::Closed) {
+            return Err("Cannot sync file; it is closed".into());
+        }
     }
 
     /// Creates an empty file where there is none.

@@ -871,3 +871,55 @@ fn deletes_take_no_subarray_and_subarrays_of_queries_stay_within_the_domain() {
     close(ctx, deleting);
     assert_eq!(read(ctx, &uri), [3, 5, 7]);
 }
+
+#[test]
+fn what_is_set_on_an_attribute_of_a_schema_counts() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    let mut schema = capi::schema(ctx, true, 100, 10, A);
+    let (mut added, mut got, mut list, mut filter) = (null(), null(), null(), null());
+    // Through a handle on the schema's attribute.
+    ok!(
+        tiledb_array_schema_get_attribute_from_name,
+        ctx,
+        schema,
+        c"a",
+        &mut got
+    );
+    ok!(tiledb_filter_list_alloc, ctx, &mut list);
+    ok!(tiledb_filter_alloc, ctx, 2, &mut filter);
+    ok!(tiledb_filter_list_add_filter, ctx, list, filter);
+    ok!(tiledb_attribute_set_filter_list, ctx, got, list);
+    // Through the handle that was added.
+    ok!(tiledb_attribute_alloc, ctx, c"b", INT64, &mut added);
+    ok!(tiledb_array_schema_add_attribute, ctx, schema, added);
+    ok!(tiledb_attribute_set_nullable, ctx, added, 1u8);
+    free!(tiledb_attribute_free, added; tiledb_attribute_free, got);
+    free!(tiledb_filter_free, filter; tiledb_filter_list_free, list);
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    ok!(tiledb_array_schema_load, ctx, &uri, &mut schema);
+    let (mut filters, mut nullable) = (0u32, 0u8);
+    ok!(
+        tiledb_array_schema_get_attribute_from_index,
+        ctx,
+        schema,
+        0,
+        &mut got
+    );
+    ok!(tiledb_attribute_get_filter_list, ctx, got, &mut list);
+    ok!(tiledb_filter_list_get_nfilters, ctx, list, &mut filters);
+    free!(tiledb_attribute_free, got; tiledb_filter_list_free, list);
+    ok!(
+        tiledb_array_schema_get_attribute_from_name,
+        ctx,
+        schema,
+        c"b",
+        &mut got
+    );
+    ok!(tiledb_attribute_get_nullable, ctx, got, &mut nullable);
+    assert_eq!((filters, nullable), (1, 1));
+    free!(tiledb_attribute_free, got; tiledb_array_schema_free, schema);
+}
