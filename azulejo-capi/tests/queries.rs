@@ -923,3 +923,41 @@ fn what_is_set_on_an_attribute_of_a_schema_counts() {
     assert_eq!((filters, nullable), (1, 1));
     free!(tiledb_attribute_free, got; tiledb_array_schema_free, schema);
 }
+
+#[test]
+fn ordered_labels_that_are_equal_are_refused() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 6, 2, A);
+    for (name, order) in [(c"up", 1), (c"down", 2)] {
+        ok!(
+            tiledb_array_schema_add_dimension_label,
+            ctx,
+            schema,
+            0,
+            name,
+            order,
+            FLOAT64
+        );
+    }
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let write = |name: &CStr, mut labels: [f64; 3]| {
+        let mut q = query(ctx, array, WRITE, ROW);
+        range(ctx, array, q, 1, 3);
+        let mut size = bytes(&labels);
+        set(ctx, q, name, &mut labels, &mut size);
+        let status = raw!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        status
+    };
+    assert_eq!(write(c"up", [1.0, 2.0, 3.0]), 0);
+    assert_eq!(write(c"up", [1.0, 2.0, 2.0]), -1);
+    assert_eq!(write(c"up", [-0.0, 0.0, 2.0]), -1);
+    assert_eq!(write(c"down", [3.0, 2.0, 1.0]), 0);
+    assert_eq!(write(c"down", [3.0, 3.0, 1.0]), -1);
+    close(ctx, array);
+}
