@@ -496,8 +496,8 @@ capi! {
         state.coalesce = coalesce != 0;
     }
 
-    /// One range for each dimension, as pairs of values, in place of those that were set; null for
-    /// all of the domain.
+    /// One range for each dimension, as pairs of values, in place of those that were set, of labels
+    /// too; null for all of the domain.
     fn tiledb_subarray_set_subarray(ctx, subarray: In<SubarrayHandle>, values: Bytes) {
         let mut state = lock(&subarray.get()?.state);
         let dimensions = state.schema.domain.dimensions.clone();
@@ -508,6 +508,7 @@ capi! {
         let total: usize = dimensions.iter().filter_map(Dimension::coord_size).map(|size| 2 * size).sum();
         let mut rest = if values.is_null() { None } else { Some(values.get(total)?) };
         state.dimensions.iter_mut().for_each(Vec::clear);
+        state.labels.fill(None);
         for (index, size) in dimensions.iter().filter_map(Dimension::coord_size).enumerate() {
             let Some((range, more)) = rest.and_then(|rest| rest.split_at_checked(2 * size)) else {
                 break;

@@ -960,4 +960,28 @@ fn ordered_labels_that_are_equal_are_refused() {
     assert_eq!(write(c"down", [3.0, 2.0, 1.0]), 0);
     assert_eq!(write(c"down", [3.0, 3.0, 1.0]), -1);
     close(ctx, array);
+
+    // Ranges of labels give way to a whole subarray.
+    let array = open(ctx, &uri, READ);
+    let (mut sub, mut has, mut count) = (null(), 9i32, 9u64);
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    for (values, wanted) in [(Some([2i64, 5]), 1u64), (None, 1)] {
+        ok!(
+            tiledb_subarray_add_label_range,
+            ctx,
+            sub,
+            c"up",
+            &[1.0f64],
+            &[2.0f64],
+            null()
+        );
+        let values = values.as_ref().map_or(std::ptr::null(), |values| values.as_ptr());
+        ok!(tiledb_subarray_set_subarray, ctx, sub, values);
+        ok!(tiledb_subarray_has_label_ranges, ctx, sub, 0, &mut has);
+        ok!(tiledb_subarray_get_range_num, ctx, sub, 0, &mut count);
+        assert_eq!((has, count), (0, wanted));
+        ok!(tiledb_subarray_set_subarray, ctx, sub, null());
+    }
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
 }
