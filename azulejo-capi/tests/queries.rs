@@ -985,3 +985,76 @@ fn ordered_labels_that_are_equal_are_refused() {
     free!(tiledb_subarray_free, sub);
     close(ctx, array);
 }
+
+#[test]
+fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, &[Attr::var(c"v", ASCII)]);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    let (mut d, mut v, mut starts) = ([1i64, 2, 3, 4], *b"abbcccdddd", [0u64, 1, 3, 6]);
+    let (mut d_size, mut v_size, mut starts_size) = (32u64, 10u64, 32u64);
+    set(ctx, q, c"d", &mut d, &mut d_size);
+    set(ctx, q, c"v", &mut v, &mut v_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        &mut starts[..],
+        &mut starts_size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+
+    let extra = Ctx::with(&[(c"sm.var_offsets.extra_element", c"true")]);
+    let ctx = extra.0;
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let (mut channel, mut count, mut cells) = (null(), null(), [0u64; 2]);
+    ok!(tiledb_query_get_default_channel, ctx, q, &mut channel);
+    ok!(tiledb_aggregate_count_get, ctx, &mut count);
+    ok!(tiledb_channel_apply_aggregate, ctx, channel, c"n", count);
+    let (mut v, mut starts) = ([0u8; 40], [0u64; 8]);
+    let mut seen: Vec<u8> = Vec::new();
+    // Bytes of offsets and of the aggregate; how the submission ends.
+    for (offsets, aggregate, ends) in [
+        (24u64, 8u64, Some(INCOMPLETE)),
+        (4, 8, Some(INCOMPLETE)),
+        (24, 16, None),
+        (24, 8, Some(COMPLETED)),
+    ] {
+        let (mut v_size, mut starts_size, mut n_size) = (40u64, offsets, aggregate);
+        set(ctx, q, c"v", &mut v, &mut v_size);
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx,
+            q,
+            c"v",
+            &mut starts[..],
+            &mut starts_size
+        );
+        set(ctx, q, c"n", &mut cells, &mut n_size);
+        match ends {
+            Some(ends) => {
+                ok!(tiledb_query_submit, ctx, q);
+                assert_eq!(status(ctx, q), ends);
+                seen.extend(&v[..v_size as usize]);
+            }
+            None => {
+                let message = fails!(tiledb_query_submit, ctx, q);
+                assert!(message.contains("one element"), "{message}");
+                assert_eq!(status(ctx, q), INCOMPLETE);
+            }
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&seen), "abbcccdddd");
+    assert_eq!(cells[0], 4);
+    raw!(tiledb_query_channel_free, ctx, &mut channel);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}

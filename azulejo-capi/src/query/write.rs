@@ -337,11 +337,12 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
 
 /// Keeps the fields of a write that brings them one by one; writes the cells when all are there.
 fn submit_part(state: &mut State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
+    // What may fail comes before fields are taken.
+    let array = open.array_to_write()?;
     let unzipped = Unzipped::to_write(open.snapshot().schema(), &state.buffers)?;
     let complete = state.write.partial.add(&unzipped.buffers, open, format)?;
     state.buffers.clear();
     if complete {
-        let array = open.array_to_write()?;
         state.status = Status::Failed;
         let partial = std::mem::take(&mut state.write.partial);
         write_fragments(state, open, &array, &partial.views())?;
