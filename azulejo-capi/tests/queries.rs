@@ -1026,7 +1026,7 @@ fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
         (24u64, 8u64, Some(INCOMPLETE)),
         (4, 8, Some(INCOMPLETE)),
         (24, 16, None),
-        (24, 8, Some(COMPLETED)),
+        (64, 8, Some(COMPLETED)),
     ] {
         let (mut v_size, mut starts_size, mut n_size) = (40u64, offsets, aggregate);
         set(ctx, q, c"v", &mut v, &mut v_size);
