@@ -165,36 +165,21 @@ fn truth_values_may_be_enumerated() {
     let mut words = alloc(&ctx, c"words", STRING_ASCII, VAR, b"noyes", &[0, 2]);
     ok!(tiledb_array_schema_add_enumeration, ctx.0, schema, words);
     let mut attribute = null();
-    ok!(
-        tiledb_attribute_alloc,
-        ctx.0,
-        c"k",
-        BOOL,
-        &mut attribute
-    );
+    ok!(tiledb_attribute_alloc, ctx.0, c"k", BOOL, &mut attribute);
     ok!(
         tiledb_attribute_set_enumeration_name,
         ctx.0,
         attribute,
         c"words"
     );
-    ok!(
-        tiledb_array_schema_add_attribute,
-        ctx.0,
-        schema,
-        attribute
-    );
+    ok!(tiledb_array_schema_add_attribute, ctx.0, schema, attribute);
     ok!(tiledb_array_schema_check, ctx.0, schema);
     ok!(tiledb_array_create, ctx.0, &uri, schema);
     free!(tiledb_attribute_free, attribute; tiledb_array_schema_free, schema);
     free!(tiledb_enumeration_free, words);
     // And the array can be changed.
     let (mut evolution, mut more) = (null(), null());
-    ok!(
-        tiledb_array_schema_evolution_alloc,
-        ctx.0,
-        &mut evolution
-    );
+    ok!(tiledb_array_schema_evolution_alloc, ctx.0, &mut evolution);
     ok!(tiledb_attribute_alloc, ctx.0, c"more", INT64, &mut more);
     ok!(
         tiledb_array_schema_evolution_add_attribute,

@@ -647,18 +647,67 @@ fn buffers_of_reads_are_never_null() {
     let mut none = 0u64;
     let array = open(ctx, &uri, READ);
     let mut q = query(ctx, array, READ, ROW);
-    fails!(tiledb_query_set_data_buffer, ctx, q, c"a", null(), &mut none);
-    fails!(tiledb_query_set_data_buffer, ctx, q, c"v", null(), &mut none);
-    fails!(tiledb_query_set_offsets_buffer, ctx, q, c"v", null(), &mut none);
-    fails!(tiledb_query_set_validity_buffer, ctx, q, c"v", null(), &mut none);
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
     free!(tiledb_query_free, q);
     close(ctx, array);
     // Writes take values of no bytes from nowhere, and nothing else.
     let array = open(ctx, &uri, WRITE);
     let mut q = query(ctx, array, WRITE, UNORDERED);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"v", null(), &mut none);
-    fails!(tiledb_query_set_offsets_buffer, ctx, q, c"v", null(), &mut none);
-    fails!(tiledb_query_set_validity_buffer, ctx, q, c"v", null(), &mut none);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
     free!(tiledb_query_free, q);
     close(ctx, array);
 }
@@ -816,11 +865,7 @@ fn encrypted_arrays_say_so_whatever_the_key() {
         ])
     };
     let right = of(c"0123456789abcdeffedcba9876543210");
-    let contexts = [
-        Ctx::new(),
-        of(c"another key 0123456789abcdefghij"),
-        right,
-    ];
+    let contexts = [Ctx::new(), of(c"another key 0123456789abcdefghij"), right];
     create(contexts[0].0, &plain, true, 100, 10, A);
     create(contexts[2].0, &secret, true, 100, 10, A);
     for ctx in &contexts {
@@ -846,7 +891,15 @@ fn deletes_take_no_subarray_and_subarrays_of_queries_stay_within_the_domain() {
     let (reading, deleting) = (open(ctx, &uri, READ), open(ctx, &uri, DELETE));
     let mut sub = null();
     ok!(tiledb_subarray_alloc, ctx, reading, &mut sub);
-    ok!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[5i64], null());
+    ok!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[5i64],
+        &[5i64],
+        null()
+    );
     fails!(tiledb_subarray_set_coalesce_ranges, ctx, sub, 0);
     let mut q = null();
     ok!(tiledb_query_alloc, ctx, deleting, DELETE, &mut q);
@@ -975,7 +1028,9 @@ fn ordered_labels_that_are_equal_are_refused() {
             &[2.0f64],
             null()
         );
-        let values = values.as_ref().map_or(std::ptr::null(), |values| values.as_ptr());
+        let values = values
+            .as_ref()
+            .map_or(std::ptr::null(), |values| values.as_ptr());
         ok!(tiledb_subarray_set_subarray, ctx, sub, values);
         ok!(tiledb_subarray_has_label_ranges, ctx, sub, 0, &mut has);
         ok!(tiledb_subarray_get_range_num, ctx, sub, 0, &mut count);
