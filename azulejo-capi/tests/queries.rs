@@ -875,7 +875,7 @@ fn encrypted_arrays_say_so_whatever_the_key() {
             assert_eq!(found, wanted);
         }
         let mut found = 9i32;
-        let missing = self::uri(&folder, "missing");
+        let missing = uri(&folder, "missing");
         fails!(tiledb_array_encryption_type, ctx.0, &missing, &mut found);
     }
 }
