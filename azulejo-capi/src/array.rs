@@ -196,12 +196,15 @@ impl OpenArray {
         &self.schema
     }
 
+    /// Stores key-values; what could not be stored is there for another try.
     fn flush(&self) -> Result<()> {
-        let pending = std::mem::take(&mut *lock(&self.pending));
-        if pending.is_empty() {
-            return Ok(());
+        let mut pending = lock(&self.pending);
+        if !pending.is_empty() {
+            let writer = self.snapshot.change_metadata()?;
+            crate::metadata::store(writer, pending.clone(), self.write_time())?;
+            pending.clear();
         }
-        crate::metadata::store(self.snapshot.change_metadata()?, pending, self.write_time())
+        Ok(())
     }
 }
 
@@ -588,15 +591,17 @@ capi! {
         config.give(Config::new(ctx.settings_with(own.as_ref())))?;
     }
 
-    /// Stores metadata that was put, and closes the array; closing twice is no error.
+    /// Stores metadata that was put, and closes the array; it stays open if that fails. Closing
+    /// twice is no error.
     fn tiledb_array_close(ctx, array: In<ArrayHandle>) {
-        let open = lock(&array.get()?.inner.state).open.take();
-        if let Some(open) = open {
+        let mut state = lock(&array.get()?.inner.state);
+        if let Some(open) = &state.open {
             // Queries hold on to what they were made for, long after they are done in languages
             // that collect garbage.
             open.array.snapshot.release_tiles();
             open.array.flush()?;
         }
+        state.open = None;
     }
 
     /// A handle on the schema.
@@ -627,13 +632,11 @@ capi! {
         schema.set_created(engine.locate(&Uri::parse(uri)?)?.path);
     }
 
-    /// The encryption of an array.
+    /// The encryption of an array, whatever the key.
     fn tiledb_array_encryption_type(ctx, uri: Text, id: Out<i32>) {
-        let engine = ctx.engine()?;
-        let uri = uri.get()?;
-        match engine.array(uri).snapshot() {
-            Ok(_) => id.set(engine.key().is_some().into())?,
-            Err(azulejo::Error::Encryption { .. }) => id.set(engine.key().is_none().into())?,
+        match ctx.engine_without_key()?.array(uri.get()?).snapshot() {
+            Ok(_) => id.set(0)?,
+            Err(azulejo::Error::Encryption { .. }) => id.set(1)?,
             Err(other) => return Err(other.into()),
         }
     }

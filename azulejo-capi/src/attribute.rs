@@ -7,12 +7,15 @@ use crate::filter::FilterList;
 use crate::strings::{Keep, StringHandle, lock};
 use azulejo_format::schema::Attribute;
 use azulejo_format::{CellValNum, Datatype};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+/// An attribute as its handles and schemas share it: what is set through one shows in the others.
+pub type SharedAttribute = Arc<Mutex<Attribute>>;
 
 /// `tiledb_attribute_t`.
 #[derive(Debug)]
 pub struct AttributeHandle {
-    attribute: Mutex<Attribute>,
+    attribute: SharedAttribute,
     keep: Keep,
 }
 
@@ -21,12 +24,17 @@ impl Kind for AttributeHandle {
 }
 
 impl AttributeHandle {
-    /// A handle on a copy of an attribute.
-    pub fn new(attribute: Attribute) -> Self {
+    /// A handle on an attribute.
+    pub fn new(attribute: SharedAttribute) -> Self {
         Self {
-            attribute: Mutex::new(attribute),
+            attribute,
             keep: Keep::default(),
         }
+    }
+
+    /// The attribute itself.
+    pub fn shared(&self) -> SharedAttribute {
+        Arc::clone(&self.attribute)
     }
 
     /// The attribute as it is now.
@@ -82,7 +90,8 @@ capi! {
     fn tiledb_attribute_alloc(ctx, name: Text, id: i32, attr: Out<Ptr<AttributeHandle>>) {
         let datatype = datatype(id)?;
         let num = if datatype == Datatype::Any { CellValNum::Var } else { CellValNum::ONE };
-        attr.give(AttributeHandle::new(Attribute::new(name.get()?, datatype, num)))?;
+        let attribute = Attribute::new(name.get()?, datatype, num);
+        attr.give(AttributeHandle::new(Arc::new(Mutex::new(attribute))))?;
     }
 
     /// Whether cells can be null.

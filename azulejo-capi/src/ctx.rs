@@ -100,6 +100,13 @@ impl Context {
     }
 }
 
+impl Context {
+    /// The engine's context as it would be without a key.
+    pub fn engine_without_key(&self) -> Result<azulejo::Context> {
+        Ok(self.engine()?.derive(engine_config(&self.settings)?, None))
+    }
+}
+
 /// What the engine has of the settings.
 fn engine_config(settings: &Settings) -> Result<azulejo::Config> {
     let mut config = azulejo::Config::default();

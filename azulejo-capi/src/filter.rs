@@ -13,6 +13,17 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub struct FilterHandle {
     filter: Mutex<Filter>,
+    /// What was set for compressors that make nothing of it, which nothing stores.
+    reinterpret: Mutex<Option<Datatype>>,
+}
+
+impl FilterHandle {
+    fn new(filter: Filter) -> Self {
+        Self {
+            filter: Mutex::new(filter),
+            reinterpret: Mutex::new(None),
+        }
+    }
 }
 
 impl Kind for FilterHandle {
@@ -90,6 +101,32 @@ fn unknown_option(filter: &Filter) -> Failure {
         | Filter::Delta { .. } => Failure::new(format!(
             "[TileDB::Filter] Error: {name} filter error; unknown option"
         )),
+    }
+}
+
+/// Whether a filter has the option to take values as of another type and makes nothing of it: the
+/// reference keeps it for every compressor.
+fn has_idle_reinterpret(filter: &Filter) -> bool {
+    match filter {
+        Filter::Gzip { .. }
+        | Filter::Zstd { .. }
+        | Filter::Lz4 { .. }
+        | Filter::Rle { .. }
+        | Filter::Bzip2 { .. }
+        | Filter::Dictionary { .. } => true,
+        Filter::None
+        | Filter::Bitshuffle
+        | Filter::Byteshuffle
+        | Filter::ChecksumMd5
+        | Filter::ChecksumSha256
+        | Filter::Xor
+        | Filter::DoubleDelta { .. }
+        | Filter::Delta { .. }
+        | Filter::BitWidthReduction { .. }
+        | Filter::PositiveDelta { .. }
+        | Filter::Aes256Gcm
+        | Filter::FloatScale { .. }
+        | Filter::Webp { .. } => false,
     }
 }
 
@@ -196,16 +233,6 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
             let id = datatype_id(reinterpret.unwrap_or(Datatype::Any));
             out.write(&[u8::try_from(id).unwrap_or(0)])
         }
-        // The reference keeps this option for every compressor.
-        (
-            Filter::Gzip { .. }
-            | Filter::Zstd { .. }
-            | Filter::Lz4 { .. }
-            | Filter::Rle { .. }
-            | Filter::Bzip2 { .. }
-            | Filter::Dictionary { .. },
-            REINTERPRET,
-        ) => out.write(&[Datatype::Any.id()]),
         (Filter::BitWidthReduction { max_window }, BIT_WIDTH_MAX_WINDOW)
         | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => {
             out.write(&max_window.to_le_bytes())
@@ -239,7 +266,7 @@ pub fn check_types(filters: &Pipeline, datatype: Datatype, field: &str) -> Resul
 capi! {
     /// A filter of a type, with its default options.
     fn tiledb_filter_alloc(ctx, id: i32, filter: Out<Ptr<FilterHandle>>) {
-        filter.give(FilterHandle { filter: Mutex::new(filter_of(id)?) })?;
+        filter.give(FilterHandle::new(filter_of(id)?))?;
     }
 
     /// A filter's type.
@@ -249,12 +276,26 @@ capi! {
 
     /// Sets an option; the value has the option's own type.
     fn tiledb_filter_set_option(ctx, filter: In<FilterHandle>, option: i32, value: Bytes) {
-        set_option(&mut lock(&filter.get()?.filter), option, &value)?;
+        let handle = filter.get()?;
+        let mut filter = lock(&handle.filter);
+        if option == REINTERPRET && has_idle_reinterpret(&filter) {
+            let [id] = number(&value)?;
+            *lock(&handle.reinterpret) = Some(datatype(id.into())?);
+            return Ok(());
+        }
+        set_option(&mut filter, option, &value)?;
     }
 
     /// Gets an option; the value has the option's own type.
     fn tiledb_filter_get_option(ctx, filter: In<FilterHandle>, option: i32, value: OutBytes) {
-        get_option(&lock(&filter.get()?.filter), option, &value)?;
+        let handle = filter.get()?;
+        let filter = lock(&handle.filter);
+        if option == REINTERPRET && has_idle_reinterpret(&filter) {
+            let given = lock(&handle.reinterpret).unwrap_or(Datatype::Any);
+            value.write(&[u8::try_from(datatype_id(given)).unwrap_or(0)])?;
+            return Ok(());
+        }
+        get_option(&filter, option, &value)?;
     }
 
     /// An empty list.
@@ -288,7 +329,7 @@ capi! {
         let count = pipeline.filters.len();
         let found = pipeline.filters.into_iter().nth(index as usize);
         let found = found.ok_or_else(|| Failure::new(format!("there is no filter {index} in a list of {count}")))?;
-        filter.give(FilterHandle { filter: Mutex::new(found) })?;
+        filter.give(FilterHandle::new(found))?;
     }
 
     /// About how many bytes are filtered at a time.

@@ -153,12 +153,17 @@ impl Open {
         Ok(&mut self.changes)
     }
 
-    fn flush(self) -> Result<()> {
-        if let Some(editor) = self.editor {
-            editor.commit()?;
+    /// Stores what was changed; what could not be stored is there for another try.
+    fn flush(&mut self) -> Result<()> {
+        if let Some(editor) = &self.editor {
+            editor.clone().commit()?;
+            // These members are stored.
+            self.editor = Some(self.group.clone().into_editor(self.time));
         }
         if !self.changes.is_empty() {
-            crate::metadata::store(self.group.change_metadata()?, self.changes, self.time)?;
+            let writer = self.group.change_metadata()?;
+            crate::metadata::store(writer, self.changes.clone(), self.time)?;
+            self.changes.clear();
         }
         Ok(())
     }
@@ -373,13 +378,13 @@ capi! {
         open(ctx, group.get()?, query_type(kind)?)?;
     }
 
-    /// Stores what was changed and closes the group.
+    /// Stores what was changed and closes the group; it stays open if that fails.
     fn tiledb_group_close(ctx, group: In<GroupHandle>) {
-        let group = group.get()?;
-        let open = lock(&group.state).open.take();
-        if let Some(open) = open {
+        let mut state = lock(&group.get()?.state);
+        if let Some(open) = &mut state.open {
             open.flush()?;
         }
+        state.open = None;
     }
 
     /// Sets settings of the group's own; it must not be open.
@@ -412,7 +417,11 @@ capi! {
             }
             Ok(open.engine.clone())
         })?;
-        engine.object(uri).delete(recursive != 0)?;
+        let object = engine.object(uri);
+        if object.object_type()? != Some(ObjectType::Group) {
+            return Err(Failure::new(format!("Cannot delete group; Group does not exist. ({uri})")));
+        }
+        object.delete(recursive != 0)?;
         lock(&group.state).open = None;
     }
 

@@ -156,6 +156,9 @@ capi! {
     /// A rectangle over the dimensions of a domain, without ranges yet.
     fn tiledb_ndrectangle_alloc(ctx, domain: In<DomainHandle>, ndr: Out<Ptr<RectangleHandle>>) {
         let domain = domain.get()?.domain();
+        if domain.dimensions.is_empty() {
+            return Err("The domain used to create the NDRectangle has no dimensions.".into());
+        }
         let ranges = vec![None; domain.ndim()];
         ndr.give(RectangleHandle::new(domain, ranges))?;
     }

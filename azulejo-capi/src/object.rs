@@ -3,7 +3,9 @@
 use crate::boundary::{Opaque, Out, Text, capi, capi_callback};
 use crate::error::{Failure, Result};
 use crate::strings::to_c;
+use crate::vfs::is_link;
 use azulejo::group::ObjectType;
+use azulejo::storage::Uri;
 use std::ffi::{CString, c_char};
 
 const GROUP: i32 = 1;
@@ -22,7 +24,7 @@ pub fn type_id(object_type: Option<ObjectType>) -> i32 {
 }
 
 /// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing, nor do
-/// folders that are not there.
+/// folders that are not there. Links to groups are named and not entered: they may lead back.
 fn gather(
     engine: &azulejo::Context,
     uri: &str,
@@ -42,7 +44,10 @@ fn gather(
         if before {
             out.push(found.clone());
         }
-        if recursive && entry.object_type == ObjectType::Group {
+        if recursive
+            && entry.object_type == ObjectType::Group
+            && !is_link(&engine.locate(&Uri::parse(&entry.uri)?)?)
+        {
             gather(engine, &entry.uri, recursive, before, out)?;
         }
         if !before {
@@ -64,7 +69,7 @@ capi! {
         if engine.object(path).object_type()?.is_none() {
             return Err(Failure::new(format!("Failed to remove object '{path}'; Invalid TileDB object")));
         }
-        let location = engine.locate(&azulejo::storage::Uri::parse(path)?)?;
+        let location = engine.locate(&Uri::parse(path)?)?;
         location.storage.delete(std::slice::from_ref(&location.path))?;
     }
 

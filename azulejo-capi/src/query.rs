@@ -308,6 +308,14 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
     if part == Part::Validity && !nullable {
         return fail(&format!("Input attribute '{name}' is not nullable"));
     }
+    // Writes alone take values of no bytes from nowhere.
+    let writes = matches!(
+        query.shared.kind,
+        QueryType::Write | QueryType::ModifyExclusive
+    );
+    if place.data().is_null() && !(writes && part == Part::Data) {
+        return fail(&format!("{name} buffer is null"));
+    }
     let is_new = !state.buffers.iter().any(|buffers| buffers.name == name);
     if is_new && state.is_started() && query.shared.kind == QueryType::Read {
         return fail(&format!(
@@ -468,6 +476,12 @@ capi! {
     fn tiledb_query_set_subarray_t(ctx, query: In<QueryHandle>, subarray: In<SubarrayHandle>) {
         let ranges = subarray.get()?.ranges();
         let query = query.get()?;
+        // All cells that meet the condition are meant, wherever they are.
+        if matches!(query.shared.kind, QueryType::Delete | QueryType::Update) {
+            return Err(Failure::new(format!(
+                "Setting a subarray is not supported for query type '{}'.", query.shared.kind.name()
+            )));
+        }
         let mut state = query.shared.state();
         if query.shared.kind == QueryType::Write && !query.shared.schema().is_dense() && !ranges.is_default() {
             return Err("[TileDB::Query] Error: Setting a subarray is not supported on sparse writes.".into());
@@ -484,7 +498,7 @@ capi! {
         let query = query.get()?;
         let ranges = match &query.shared.state().subarray {
             Some(ranges) => ranges.clone(),
-            None => Ranges::new(&query.shared.open, true, None)?,
+            None => Ranges::new(&query.shared.open, true, Some("error"))?,
         };
         subarray.give(SubarrayHandle::new(ranges))?;
     }

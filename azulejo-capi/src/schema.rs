@@ -1,6 +1,6 @@
 //! `tiledb_array_schema_t`.
 
-use crate::attribute::AttributeHandle;
+use crate::attribute::{AttributeHandle, SharedAttribute};
 use crate::boundary::{Bytes, In, Kind, Opaque, Out, Ptr, Text, capi, capi_free};
 use crate::config::Config;
 use crate::ctx::Context;
@@ -37,6 +37,8 @@ struct State {
     schema: Arc<ArraySchema>,
     /// The dimensions as handles on the domain share them: what is set through those counts.
     dimensions: Vec<SharedDimension>,
+    /// The attributes as their handles share them: what is set through those counts.
+    attributes: Vec<SharedAttribute>,
     /// Those that are there in memory; others are loaded from `array` when they are asked for.
     enumerations: Vec<Arc<Enumeration>>,
     label_filters: HashMap<String, Pipeline>,
@@ -94,6 +96,7 @@ impl SchemaHandle {
     fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Snapshot>) -> Self {
         let state = State {
             dimensions: shared(&schema.domain),
+            attributes: shared_attributes(&schema),
             schema,
             enumerations: Vec::new(),
             label_filters: HashMap::new(),
@@ -141,6 +144,7 @@ impl SchemaHandle {
             .attributes
             .push(Attribute::new(attribute, Datatype::Blob, CellValNum::ONE));
         state.dimensions = shared(&state.schema.domain);
+        state.attributes = shared_attributes(&state.schema);
         drop(state);
         handle
     }
@@ -291,12 +295,27 @@ fn shared(domain: &Domain) -> Vec<SharedDimension> {
         .collect()
 }
 
+/// Attributes for handles to share.
+fn shared_attributes(schema: &ArraySchema) -> Vec<SharedAttribute> {
+    let attributes = schema.attributes.iter();
+    attributes
+        .map(|attribute| Arc::new(Mutex::new(attribute.clone())))
+        .collect()
+}
+
 impl State {
-    /// The schema with its dimensions as they are now.
+    /// The schema with its dimensions and attributes as they are now.
     fn current(&mut self) -> Arc<ArraySchema> {
         let dimensions: Vec<Dimension> = self.dimensions.iter().map(|d| lock(d).clone()).collect();
         if self.schema.domain.dimensions != dimensions {
             self.edit().domain.dimensions = dimensions;
+        }
+        let stored = &self.schema.attributes;
+        let same = stored.len() == self.attributes.len()
+            && (stored.iter().zip(&self.attributes)).all(|(stored, now)| *stored == *lock(now));
+        if !same {
+            let attributes = self.attributes.iter().map(|a| lock(a).clone()).collect();
+            self.edit().attributes = attributes;
         }
         Arc::clone(&self.schema)
     }
@@ -453,8 +472,9 @@ capi! {
         schema.give(new_schema(array_type(id)?, timestamp))?;
     }
 
-    /// Appends a copy of an attribute.
+    /// Appends an attribute, which the schema shares.
     fn tiledb_array_schema_add_attribute(ctx, schema: In<SchemaHandle>, attr: In<AttributeHandle>) {
+        let shared = attr.get()?.shared();
         let attribute = attr.get()?.attribute();
         if attribute.name.starts_with("__") {
             return Err("Cannot add attribute; Attribute names starting with '__' are reserved".into());
@@ -468,6 +488,7 @@ capi! {
             )));
         }
         state.edit().attributes.push(attribute);
+        state.attributes.push(shared);
     }
 
     /// Sets whether cells may share coordinates (sparse arrays).
@@ -637,28 +658,28 @@ capi! {
         num.set(u32::try_from(schema.get()?.schema().attributes.len()).unwrap_or(u32::MAX))?;
     }
 
-    /// A copy of an attribute.
+    /// A handle on an attribute.
     fn tiledb_array_schema_get_attribute_from_index(ctx, schema: In<SchemaHandle>, index: u32, attr: Out<Ptr<AttributeHandle>>) {
-        let schema = schema.get()?.schema();
-        let count = schema.attributes.len();
+        let attributes = lock(&schema.get()?.state).attributes.clone();
+        let count = attributes.len();
         // The reference hands out nothing and is content where there are no attributes.
         if count == 0 {
             return Ok(());
         }
-        let found = schema.attribute(index as usize).cloned();
+        let found = attributes.into_iter().nth(index as usize);
         let found = found.ok_or_else(|| Failure::new(format!(
             "Attribute index: {index} out of bounds given {count} attributes in array"
         )))?;
         attr.give(AttributeHandle::new(found))?;
     }
 
-    /// A copy of an attribute.
+    /// A handle on an attribute.
     fn tiledb_array_schema_get_attribute_from_name(ctx, schema: In<SchemaHandle>, name: Text, attr: Out<Ptr<AttributeHandle>>) {
-        let (schema, name) = (schema.get()?.schema(), name.get()?);
-        if schema.attributes.is_empty() {
+        let (attributes, name) = (lock(&schema.get()?.state).attributes.clone(), name.get()?);
+        if attributes.is_empty() {
             return Ok(());
         }
-        let found = schema.attributes.iter().find(|a| a.name == name).cloned();
+        let found = attributes.into_iter().find(|attribute| lock(attribute).name == name);
         let found = found.ok_or_else(|| Failure::new(format!("Attribute name: {name} does not exist for array")))?;
         attr.give(AttributeHandle::new(found))?;
     }
@@ -729,10 +750,12 @@ capi! {
     ) {
         let mut state = lock(&schema.get()?.state);
         let name = name.get()?;
-        let Some(attribute) = state.schema.attributes.iter().find(|a| a.name == name) else {
+        let attribute = state.attributes.iter().find(|attribute| lock(attribute).name == name).cloned();
+        let Some(attribute) = attribute else {
             return Err(Failure::new(format!("Attribute name: {name} does not exist for array")));
         };
-        match attribute.enumeration.clone() {
+        let enumeration_name = lock(&attribute).enumeration.clone();
+        match enumeration_name {
             Some(of) => enumeration.give(EnumerationHandle::new(state.enumeration(&of)?))?,
             None => enumeration.set(Ptr::default())?,
         }

@@ -261,6 +261,18 @@ impl Ranges {
         found.ok_or_else(|| Failure::new("Cannot get range; Invalid range index"))
     }
 
+    /// A range of a dimension of strings.
+    fn var_range(&self, index: usize, at: u64) -> Result<Range> {
+        let dimension = self.dimension(index)?;
+        if !dimension.is_var() {
+            return Err(Failure::new(format!(
+                "Cannot get var range size; Dimension {} is not var sized",
+                dimension.name
+            )));
+        }
+        self.range(index, at)
+    }
+
     fn label(&self, name: &str) -> Result<&[Range]> {
         let mut labels = self.labels.iter().flatten();
         let found = labels.find(|(known, _)| known == name);
@@ -477,10 +489,15 @@ capi! {
 
     /// Whether neighbouring ranges become one.
     fn tiledb_subarray_set_coalesce_ranges(ctx, subarray: In<SubarrayHandle>, coalesce: i32) {
-        lock(&subarray.get()?.state).coalesce = coalesce != 0;
+        let mut state = lock(&subarray.get()?.state);
+        if !state.is_default() {
+            return Err("non-default ranges have been set, cannot change coalesce_ranges setting!".into());
+        }
+        state.coalesce = coalesce != 0;
     }
 
-    /// One range for each dimension, as pairs of values, in place of those that were set.
+    /// One range for each dimension, as pairs of values, in place of those that were set, of labels
+    /// too; null for all of the domain.
     fn tiledb_subarray_set_subarray(ctx, subarray: In<SubarrayHandle>, values: Bytes) {
         let mut state = lock(&subarray.get()?.state);
         let dimensions = state.schema.domain.dimensions.clone();
@@ -489,13 +506,16 @@ capi! {
             return Err("Cannot set subarray; Function not applicable to heterogeneous or variable-sized domains".into());
         }
         let total: usize = dimensions.iter().filter_map(Dimension::coord_size).map(|size| 2 * size).sum();
-        let mut rest = values.get(total)?;
+        let mut rest = if values.is_null() { None } else { Some(values.get(total)?) };
         state.dimensions.iter_mut().for_each(Vec::clear);
+        state.labels.fill(None);
         for (index, size) in dimensions.iter().filter_map(Dimension::coord_size).enumerate() {
-            let (range, more) = rest.split_at(2 * size);
+            let Some((range, more)) = rest.and_then(|rest| rest.split_at_checked(2 * size)) else {
+                break;
+            };
             let (start, end) = range.split_at(size);
             state.add(index, Range::new(start, end))?;
-            rest = more;
+            rest = Some(more);
         }
     }
 
@@ -598,7 +618,7 @@ capi! {
     fn tiledb_subarray_get_range_var_size(
         ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start_size: Out<u64>, end_size: Out<u64>
     ) {
-        let range = lock(&subarray.get()?.state).range(index as usize, at)?;
+        let range = lock(&subarray.get()?.state).var_range(index as usize, at)?;
         start_size.set(range.start.len() as u64)?;
         end_size.set(range.end.len() as u64)?;
     }
@@ -608,14 +628,14 @@ capi! {
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start_size: Out<u64>, end_size: Out<u64>
     ) {
         let ranges = lock(&subarray.get()?.state);
-        let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
+        let range = ranges.var_range(ranges.index_of(name.get()?)?, at)?;
         start_size.set(range.start.len() as u64)?;
         end_size.set(range.end.len() as u64)?;
     }
 
     /// The bounds of a range of a string dimension, into memory of the caller's.
     fn tiledb_subarray_get_range_var(ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start: OutBytes, end: OutBytes) {
-        let range = lock(&subarray.get()?.state).range(index as usize, at)?;
+        let range = lock(&subarray.get()?.state).var_range(index as usize, at)?;
         start.write(&range.start)?;
         end.write(&range.end)?;
     }
@@ -625,7 +645,7 @@ capi! {
         ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: OutBytes, end: OutBytes
     ) {
         let ranges = lock(&subarray.get()?.state);
-        let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
+        let range = ranges.var_range(ranges.index_of(name.get()?)?, at)?;
         start.write(&range.start)?;
         end.write(&range.end)?;
     }

@@ -171,7 +171,7 @@ impl Iterator for Walk {
 }
 
 /// Whether a link of the local file system lies there; no other storage has such.
-fn is_link(location: &Location) -> bool {
+pub fn is_link(location: &Location) -> bool {
     location.path.scheme() == "file"
         && std::fs::symlink_metadata(location.path.as_native())
             .is_ok_and(|found| found.is_symlink())
@@ -243,6 +243,12 @@ impl Drop for FileHandle {
 /// TileDB-Py up to 0.34 copies the lock file of an array with its fragments, though arrays have none
 /// since format version 12: that is nothing to copy.
 fn copy_file(from: &Location, to: &Location) -> Result<()> {
+    if from.path == to.path {
+        return match look(from)? {
+            Found::File(_) => Ok(()),
+            Found::Folder | Found::Nothing => Err(missing("copy", from)),
+        };
+    }
     refuse_folder(to)?;
     if from.path.name() == LOCK_FILE
         && matches!(from.storage.size(&from.path), Err(Error::NotFound { .. }))
@@ -285,7 +291,10 @@ fn put_in_place(from: &Location, to: &Location) -> Result<()> {
 /// Moves a file, over another if there is one.
 fn move_file(from: &Location, to: &Location) -> Result<()> {
     if from.path == to.path {
-        return Ok(());
+        return match look(from)? {
+            Found::File(_) => Ok(()),
+            Found::Folder | Found::Nothing => Err(missing("move", from)),
+        };
     }
     let nearness = Nearness::of(from, to, "move_file")?;
     refuse_folder(to)?;
@@ -299,6 +308,13 @@ fn move_file(from: &Location, to: &Location) -> Result<()> {
 
 /// Moves a folder.
 fn move_folder(from: &Location, to: &Location) -> Result<()> {
+    if from.path == to.path {
+        return match look(from)? {
+            Found::Folder => Ok(()),
+            Found::File(_) | Found::Nothing => Err(missing("move", from)),
+        };
+    }
+    refuse_inside(from, to)?;
     if Nearness::of(from, to, "move_dir")? == Nearness::SameStorage {
         return Ok(from.storage.rename(&from.path, &to.path)?);
     }
@@ -320,6 +336,9 @@ fn copy_folder(from: &Location, to: &Location) -> Result<()> {
             from.path
         )));
     }
+    if from.path == to.path {
+        return Ok(());
+    }
     // All is looked at before anything is written, which may lie in the folder itself.
     let all = Walk::new(from.clone()).collect::<Result<Vec<Below>>>()?;
     if let Some(link) = all.iter().find(|below| below.is_linked) {
@@ -337,6 +356,25 @@ fn copy_folder(from: &Location, to: &Location) -> Result<()> {
         } else {
             copy_file(&below.location, &target)?;
         }
+    }
+    Ok(())
+}
+
+/// The error of what is not there.
+fn missing(what: &str, location: &Location) -> Failure {
+    Failure::new(format!(
+        "Cannot {what} '{}'; there is no such file or folder",
+        location.path
+    ))
+}
+
+/// A folder is not moved into itself.
+fn refuse_inside(from: &Location, to: &Location) -> Result<()> {
+    if to.path.relative_to(&from.path).is_some() {
+        return Err(Failure::new(format!(
+            "Cannot move '{}' into itself, to '{}'",
+            from.path, to.path
+        )));
     }
     Ok(())
 }
@@ -535,7 +573,9 @@ capi! {
 
     /// What was written to a local file can be read already; it lasts once the file is closed.
     fn tiledb_vfs_sync(ctx, fh: In<FileHandle>) {
-        fh.get()?;
+        if matches!(&*lock(&fh.get()?.state), File::Closed) {
+            return Err("Cannot sync file; it is closed".into());
+        }
     }
 
     /// Creates an empty file where there is none.

@@ -154,3 +154,40 @@ fn an_enumeration_may_be_extended_by_nothing_and_by_the_empty_text() {
     free!(tiledb_enumeration_free, words; tiledb_enumeration_free, longer);
     free!(tiledb_enumeration_free, numbers);
 }
+
+#[test]
+fn truth_values_may_be_enumerated() {
+    const BOOL: i32 = 41;
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = std::ffi::CString::new(folder.path().join("a").to_str().unwrap()).unwrap();
+    let mut schema = capi::schema(ctx.0, true, 10, 5, &[]);
+    let mut words = alloc(&ctx, c"words", STRING_ASCII, VAR, b"noyes", &[0, 2]);
+    ok!(tiledb_array_schema_add_enumeration, ctx.0, schema, words);
+    let mut attribute = null();
+    ok!(tiledb_attribute_alloc, ctx.0, c"k", BOOL, &mut attribute);
+    ok!(
+        tiledb_attribute_set_enumeration_name,
+        ctx.0,
+        attribute,
+        c"words"
+    );
+    ok!(tiledb_array_schema_add_attribute, ctx.0, schema, attribute);
+    ok!(tiledb_array_schema_check, ctx.0, schema);
+    ok!(tiledb_array_create, ctx.0, &uri, schema);
+    free!(tiledb_attribute_free, attribute; tiledb_array_schema_free, schema);
+    free!(tiledb_enumeration_free, words);
+    // And the array can be changed.
+    let (mut evolution, mut more) = (null(), null());
+    ok!(tiledb_array_schema_evolution_alloc, ctx.0, &mut evolution);
+    ok!(tiledb_attribute_alloc, ctx.0, c"more", INT64, &mut more);
+    ok!(
+        tiledb_array_schema_evolution_add_attribute,
+        ctx.0,
+        evolution,
+        more
+    );
+    ok!(tiledb_array_evolve, ctx.0, &uri, evolution);
+    free!(tiledb_attribute_free, more);
+    free!(tiledb_array_schema_evolution_free, evolution);
+}

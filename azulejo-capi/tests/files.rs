@@ -336,3 +336,31 @@ fn closing_a_file_twice_and_touching_a_folder_are_errors() {
     assert!(fails!(tiledb_vfs_touch, ctx, vfs, &uri("")).contains("folder"));
     free!(tiledb_vfs_free, vfs);
 }
+
+#[test]
+fn files_and_folders_that_are_moved_and_copied_to_their_own_place_stay() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let mut vfs = vfs(ctx);
+    let folder = tempfile::tempdir().unwrap();
+    let local = folder.path().to_str().unwrap().to_owned();
+    for base in [local.as_str(), "mem://own"] {
+        let uri = |name: &str| c(&format!("{base}/{name}"));
+        ok!(tiledb_vfs_create_dir, ctx, vfs, &uri("f"));
+        put(ctx, vfs, &uri("f/a"), c"abc");
+        ok!(tiledb_vfs_copy_file, ctx, vfs, &uri("f/a"), &uri("f/a"));
+        ok!(tiledb_vfs_move_file, ctx, vfs, &uri("f/a"), &uri("f/a"));
+        ok!(tiledb_vfs_copy_dir, ctx, vfs, &uri("f"), &uri("f"));
+        ok!(tiledb_vfs_move_dir, ctx, vfs, &uri("f"), &uri("f"));
+        let message = fails!(tiledb_vfs_move_dir, ctx, vfs, &uri("f"), &uri("f/g"));
+        assert!(message.contains("into itself"), "{message}");
+        assert_eq!(size(ctx, vfs, &uri("f/a")), 3);
+        for name in ["missing", "f/missing"] {
+            fails!(tiledb_vfs_copy_file, ctx, vfs, &uri(name), &uri(name));
+            fails!(tiledb_vfs_move_file, ctx, vfs, &uri(name), &uri(name));
+            fails!(tiledb_vfs_copy_dir, ctx, vfs, &uri(name), &uri(name));
+            fails!(tiledb_vfs_move_dir, ctx, vfs, &uri(name), &uri(name));
+        }
+    }
+    free!(tiledb_vfs_free, vfs);
+}

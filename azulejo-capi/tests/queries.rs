@@ -635,3 +635,481 @@ fn ranges_of_labels_that_end_before_they_start_are_refused() {
     free!(tiledb_subarray_free, sub);
     close(ctx, array);
 }
+
+#[test]
+fn buffers_of_reads_are_never_null() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    let attributes = &[Attr::fixed(c"a", INT64), Attr::var(c"v", ASCII).or_null()];
+    create(ctx, &uri, true, 100, 10, attributes);
+    let mut none = 0u64;
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    // Writes take values of no bytes from nowhere, and nothing else.
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    fails!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"v",
+        null(),
+        &mut none
+    );
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}
+
+#[test]
+fn subarrays_are_put_back_to_all_and_ranges_of_numbers_are_no_texts() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[3, 5, 7]);
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_subarray_set_subarray, ctx, sub, &[4i64, 6]);
+    ok!(tiledb_subarray_set_subarray, ctx, sub, null());
+    let (mut start, mut end, mut stride) = (null(), null(), null());
+    ok!(
+        tiledb_subarray_get_range,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut start,
+        &mut end,
+        &mut stride
+    );
+    // SAFETY: bounds of the dimension, which live as long as the subarray.
+    let bounds = unsafe { [start.cast::<i64>().read(), end.cast::<i64>().read()] };
+    assert_eq!(bounds, [1, 100]);
+    let (mut low, mut high, mut text) = (0u64, 0u64, [0u8; 16]);
+    fails!(
+        tiledb_subarray_get_range_var_size,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut low,
+        &mut high
+    );
+    fails!(
+        tiledb_subarray_get_range_var,
+        ctx,
+        sub,
+        0,
+        0u64,
+        &mut text[..],
+        &mut end
+    );
+    assert_eq!(text, [0; 16]);
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
+}
+
+#[test]
+fn what_a_failed_close_did_not_store_is_stored_by_the_next_one() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let (at, group_at) = (uri(&folder, "a"), uri(&folder, "g"));
+    create(ctx, &at, true, 100, 10, A);
+    ok!(tiledb_group_create, ctx, &group_at);
+    // In the place of the folder of key-values lies a file.
+    let meta = |name: &str| folder.path().join(name).join("__meta");
+    let spoil = |name: &str| {
+        let _ = std::fs::remove_dir_all(meta(name));
+        std::fs::write(meta(name), b"").unwrap();
+    };
+    let repair = |name: &str| {
+        std::fs::remove_file(meta(name)).unwrap();
+        std::fs::create_dir(meta(name)).unwrap();
+    };
+    let mut array = open(ctx, &at, WRITE);
+    ok!(
+        tiledb_array_put_metadata,
+        ctx,
+        array,
+        c"k",
+        INT64,
+        1,
+        &[5i64]
+    );
+    spoil("a");
+    fails!(tiledb_array_close, ctx, array);
+    fails!(tiledb_array_close, ctx, array);
+    repair("a");
+    ok!(tiledb_array_close, ctx, array);
+    ok!(tiledb_array_close, ctx, array);
+    free!(tiledb_array_free, array);
+    let array = open(ctx, &at, READ);
+    let mut count = 0u64;
+    ok!(tiledb_array_get_metadata_num, ctx, array, &mut count);
+    assert_eq!(count, 1);
+    close(ctx, array);
+
+    let mut group = null();
+    ok!(tiledb_group_alloc, ctx, &group_at, &mut group);
+    ok!(tiledb_group_open, ctx, group, WRITE);
+    ok!(
+        tiledb_group_put_metadata,
+        ctx,
+        group,
+        c"k",
+        INT64,
+        1,
+        &[5i64]
+    );
+    ok!(tiledb_group_add_member, ctx, group, &at, 0u8, c"m");
+    spoil("g");
+    fails!(tiledb_group_close, ctx, group);
+    repair("g");
+    ok!(tiledb_group_close, ctx, group);
+    ok!(tiledb_group_open, ctx, group, READ);
+    let mut members = 0u64;
+    ok!(tiledb_group_get_metadata_num, ctx, group, &mut count);
+    ok!(tiledb_group_get_member_count, ctx, group, &mut members);
+    assert_eq!((count, members), (1, 1));
+    ok!(tiledb_group_close, ctx, group);
+
+    // No array is deleted as a group.
+    ok!(tiledb_group_open, ctx, group, 4);
+    fails!(tiledb_group_delete_group, ctx, group, &at, 0u8);
+    ok!(tiledb_group_close, ctx, group);
+    close(ctx, open(ctx, &at, READ));
+    free!(tiledb_group_free, group);
+}
+
+#[test]
+fn every_compressor_keeps_the_type_that_values_are_taken_as() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    // GZIP, ZSTD, LZ4, RLE, BZIP2, DOUBLE_DELTA, DICTIONARY, DELTA.
+    for id in [1, 2, 3, 4, 5, 6, 14, 19] {
+        let mut filter = null();
+        ok!(tiledb_filter_alloc, ctx, id, &mut filter);
+        let mut given = 99u8;
+        ok!(tiledb_filter_get_option, ctx, filter, 9, &mut given);
+        assert_eq!(given, 17, "ANY, of filter {id}");
+        ok!(tiledb_filter_set_option, ctx, filter, 9, &[4u8]);
+        ok!(tiledb_filter_get_option, ctx, filter, 9, &mut given);
+        assert_eq!(given, 4, "of filter {id}");
+        free!(tiledb_filter_free, filter);
+    }
+}
+
+#[test]
+fn encrypted_arrays_say_so_whatever_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, secret) = (uri(&folder, "plain"), uri(&folder, "secret"));
+    let of = |key: &CStr| {
+        Ctx::with(&[
+            (c"sm.encryption_type", c"AES_256_GCM"),
+            (c"sm.encryption_key", key),
+        ])
+    };
+    let right = of(c"0123456789abcdeffedcba9876543210");
+    let contexts = [Ctx::new(), of(c"another key 0123456789abcdefghij"), right];
+    create(contexts[0].0, &plain, true, 100, 10, A);
+    create(contexts[2].0, &secret, true, 100, 10, A);
+    for ctx in &contexts {
+        for (uri, wanted) in [(&plain, 0), (&secret, 1)] {
+            let mut found = 9i32;
+            ok!(tiledb_array_encryption_type, ctx.0, uri, &mut found);
+            assert_eq!(found, wanted);
+        }
+        let mut found = 9i32;
+        let missing = uri(&folder, "missing");
+        fails!(tiledb_array_encryption_type, ctx.0, &missing, &mut found);
+    }
+}
+
+#[test]
+fn deletes_take_no_subarray_and_subarrays_of_queries_stay_within_the_domain() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, A);
+    write(ctx, &uri, &[3, 5, 7]);
+    let (reading, deleting) = (open(ctx, &uri, READ), open(ctx, &uri, DELETE));
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, reading, &mut sub);
+    ok!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[5i64],
+        &[5i64],
+        null()
+    );
+    fails!(tiledb_subarray_set_coalesce_ranges, ctx, sub, 0);
+    let mut q = null();
+    ok!(tiledb_query_alloc, ctx, deleting, DELETE, &mut q);
+    let message = fails!(tiledb_query_set_subarray_t, ctx, q, sub);
+    assert!(message.contains("DELETE"), "{message}");
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    let mut q = query(ctx, reading, READ, ROW);
+    ok!(tiledb_query_get_subarray_t, ctx, q, &mut sub);
+    ok!(tiledb_subarray_set_coalesce_ranges, ctx, sub, 0);
+    let message = fails!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[200i64],
+        &[300i64],
+        null()
+    );
+    assert!(message.contains("out of domain"), "{message}");
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx, reading);
+    close(ctx, deleting);
+    assert_eq!(read(ctx, &uri), [3, 5, 7]);
+}
+
+#[test]
+fn what_is_set_on_an_attribute_of_a_schema_counts() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    let mut schema = capi::schema(ctx, true, 100, 10, A);
+    let (mut added, mut got, mut list, mut filter) = (null(), null(), null(), null());
+    // Through a handle on the schema's attribute.
+    ok!(
+        tiledb_array_schema_get_attribute_from_name,
+        ctx,
+        schema,
+        c"a",
+        &mut got
+    );
+    ok!(tiledb_filter_list_alloc, ctx, &mut list);
+    ok!(tiledb_filter_alloc, ctx, 2, &mut filter);
+    ok!(tiledb_filter_list_add_filter, ctx, list, filter);
+    ok!(tiledb_attribute_set_filter_list, ctx, got, list);
+    // Through the handle that was added.
+    ok!(tiledb_attribute_alloc, ctx, c"b", INT64, &mut added);
+    ok!(tiledb_array_schema_add_attribute, ctx, schema, added);
+    ok!(tiledb_attribute_set_nullable, ctx, added, 1u8);
+    free!(tiledb_attribute_free, added; tiledb_attribute_free, got);
+    free!(tiledb_filter_free, filter; tiledb_filter_list_free, list);
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    ok!(tiledb_array_schema_load, ctx, &uri, &mut schema);
+    let (mut filters, mut nullable) = (0u32, 0u8);
+    ok!(
+        tiledb_array_schema_get_attribute_from_index,
+        ctx,
+        schema,
+        0,
+        &mut got
+    );
+    ok!(tiledb_attribute_get_filter_list, ctx, got, &mut list);
+    ok!(tiledb_filter_list_get_nfilters, ctx, list, &mut filters);
+    free!(tiledb_attribute_free, got; tiledb_filter_list_free, list);
+    ok!(
+        tiledb_array_schema_get_attribute_from_name,
+        ctx,
+        schema,
+        c"b",
+        &mut got
+    );
+    ok!(tiledb_attribute_get_nullable, ctx, got, &mut nullable);
+    assert_eq!((filters, nullable), (1, 1));
+    free!(tiledb_attribute_free, got; tiledb_array_schema_free, schema);
+}
+
+#[test]
+fn ordered_labels_that_are_equal_are_refused() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 6, 2, A);
+    for (name, order) in [(c"up", 1), (c"down", 2)] {
+        ok!(
+            tiledb_array_schema_add_dimension_label,
+            ctx,
+            schema,
+            0,
+            name,
+            order,
+            FLOAT64
+        );
+    }
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let write = |name: &CStr, mut labels: [f64; 3]| {
+        let mut q = query(ctx, array, WRITE, ROW);
+        range(ctx, array, q, 1, 3);
+        let mut size = bytes(&labels);
+        set(ctx, q, name, &mut labels, &mut size);
+        let status = raw!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        status
+    };
+    assert_eq!(write(c"up", [1.0, 2.0, 3.0]), 0);
+    assert_eq!(write(c"up", [1.0, 2.0, 2.0]), -1);
+    assert_eq!(write(c"up", [-0.0, 0.0, 2.0]), -1);
+    assert_eq!(write(c"down", [3.0, 2.0, 1.0]), 0);
+    assert_eq!(write(c"down", [3.0, 3.0, 1.0]), -1);
+    close(ctx, array);
+
+    // Ranges of labels give way to a whole subarray.
+    let array = open(ctx, &uri, READ);
+    let (mut sub, mut has, mut count) = (null(), 9i32, 9u64);
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    for (values, wanted) in [(Some([2i64, 5]), 1u64), (None, 1)] {
+        ok!(
+            tiledb_subarray_add_label_range,
+            ctx,
+            sub,
+            c"up",
+            &[1.0f64],
+            &[2.0f64],
+            null()
+        );
+        let values = values
+            .as_ref()
+            .map_or(std::ptr::null(), |values| values.as_ptr());
+        ok!(tiledb_subarray_set_subarray, ctx, sub, values);
+        ok!(tiledb_subarray_has_label_ranges, ctx, sub, 0, &mut has);
+        ok!(tiledb_subarray_get_range_num, ctx, sub, 0, &mut count);
+        assert_eq!((has, count), (0, wanted));
+        ok!(tiledb_subarray_set_subarray, ctx, sub, null());
+    }
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
+}
+
+#[test]
+fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "a");
+    create(ctx, &uri, true, 100, 10, &[Attr::var(c"v", ASCII)]);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    let (mut d, mut v, mut starts) = ([1i64, 2, 3, 4], *b"abbcccdddd", [0u64, 1, 3, 6]);
+    let (mut d_size, mut v_size, mut starts_size) = (32u64, 10u64, 32u64);
+    set(ctx, q, c"d", &mut d, &mut d_size);
+    set(ctx, q, c"v", &mut v, &mut v_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        &mut starts[..],
+        &mut starts_size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+
+    let extra = Ctx::with(&[(c"sm.var_offsets.extra_element", c"true")]);
+    let ctx = extra.0;
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let (mut channel, mut count, mut cells) = (null(), null(), [0u64; 2]);
+    ok!(tiledb_query_get_default_channel, ctx, q, &mut channel);
+    ok!(tiledb_aggregate_count_get, ctx, &mut count);
+    ok!(tiledb_channel_apply_aggregate, ctx, channel, c"n", count);
+    let (mut v, mut starts) = ([0u8; 40], [0u64; 8]);
+    let mut seen: Vec<u8> = Vec::new();
+    // Bytes of offsets and of the aggregate; how the submission ends.
+    for (offsets, aggregate, ends) in [
+        (24u64, 8u64, Some(INCOMPLETE)),
+        (4, 8, Some(INCOMPLETE)),
+        (24, 16, None),
+        (64, 8, Some(COMPLETED)),
+    ] {
+        let (mut v_size, mut starts_size, mut n_size) = (40u64, offsets, aggregate);
+        set(ctx, q, c"v", &mut v, &mut v_size);
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx,
+            q,
+            c"v",
+            &mut starts[..],
+            &mut starts_size
+        );
+        set(ctx, q, c"n", &mut cells, &mut n_size);
+        match ends {
+            Some(ends) => {
+                ok!(tiledb_query_submit, ctx, q);
+                assert_eq!(status(ctx, q), ends);
+                seen.extend(&v[..v_size as usize]);
+            }
+            None => {
+                let message = fails!(tiledb_query_submit, ctx, q);
+                assert!(message.contains("one element"), "{message}");
+                assert_eq!(status(ctx, q), INCOMPLETE);
+            }
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&seen), "abbcccdddd");
+    assert_eq!(cells[0], 4);
+    raw!(tiledb_query_channel_free, ctx, &mut channel);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}

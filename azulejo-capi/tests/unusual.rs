@@ -592,6 +592,31 @@ fn folders_that_are_not_there_hold_no_objects() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn walks_over_objects_do_not_go_through_links_that_lead_back() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+    ok!(tiledb_group_create, ctx.0, &path("g"));
+    create(ctx.0, &path("g/array"), true, 10, 5, TWO);
+    // Through these a walk would come by 2 to the power of 40 groups.
+    for name in ["g/one", "g/two"] {
+        std::os::unix::fs::symlink(folder.path().join("g"), folder.path().join(name)).unwrap();
+    }
+    for order in [0i32, 1] {
+        let mut walked = 0u32;
+        ok!(
+            tiledb_object_walk,
+            ctx.0,
+            &path(""),
+            order,
+            count as *const () as u64,
+            &mut walked
+        );
+        assert_eq!(walked, 4);
+    }
+}
+
 #[test]
 fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
     let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());

@@ -317,24 +317,19 @@ pub struct OffsetsTarget {
 
 impl OffsetsTarget {
     /// The target of a field of values of `datatype`.
-    pub fn new(place: Place, format: OffsetsFormat, datatype: Datatype) -> Result<Self> {
+    pub fn new(place: Place, format: OffsetsFormat, datatype: Datatype) -> Self {
         let slots = place.capacity() / format.width();
-        let room = if format.extra {
-            slots.checked_sub(1).ok_or_else(|| {
-                Failure::new("the offsets buffer has no room for the extra element")
-            })?
-        } else {
-            slots
-        };
+        // Without room for the extra one there is room for no cell.
+        let room = slots.saturating_sub(usize::from(format.extra));
         let direct = !format.narrow && place.data().cast::<u64>().is_aligned();
         let scratch = if direct { Vec::new() } else { vec![0; room] };
-        Ok(Self {
+        Self {
             place,
             format,
             datatype,
             scratch,
             room,
-        })
+        }
     }
 
     /// The numbers to be written.
@@ -428,7 +423,7 @@ pub fn copy(
     };
     let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
     let mut target = match (view.offsets, &buffers.offsets) {
-        (Some(_), Some(place)) => Some(OffsetsTarget::new(*place, format, datatype)?),
+        (Some(_), Some(place)) => Some(OffsetsTarget::new(*place, format, datatype)),
         (Some(_), None) => return Err(fail("Offsets")),
         (None, _) => None,
     };

@@ -36,6 +36,8 @@ pub struct ReadState {
     held: Held,
     /// Whether the reader has nothing more.
     at_end: bool,
+    /// Whether the caller got cells or labels already, which a new beginning would give again.
+    gave: bool,
 }
 
 /// The values of a dimension label where the dimension is selected.
@@ -177,6 +179,16 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         }
     }
     check_buffers(schema, &fields)?;
+    for named in &state.aggregates {
+        let own = aggregates.iter().filter(|b| b.name == named.name);
+        own.copied()
+            .try_for_each(|buffers| check_aggregate(named, buffers))?;
+    }
+    if state.status == Status::Failed && state.read.as_ref().is_some_and(|read| read.gave) {
+        return Err(
+            "Cannot submit query; it has failed after it gave cells, which would come again: make a new one".into(),
+        );
+    }
     let mut read = match state.read.take() {
         Some(read) if state.status == Status::Incomplete => read,
         _ => {
@@ -200,6 +212,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
                 progress,
                 held: Held::default(),
                 at_end: false,
+                gave: false,
             }
         }
     };
@@ -214,6 +227,9 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         &labels,
         format,
     );
+    if matches!(outcome, Ok(false)) {
+        read.gave |= fields.iter().chain(&labels).any(|b| b.has_results());
+    }
     state.read = Some(read);
     unzipped.zip();
     match outcome? {
@@ -240,11 +256,6 @@ fn step(
     labels: &[&FieldBuffers],
     format: OffsetsFormat,
 ) -> Result<bool> {
-    for named in &state.aggregates {
-        let own = aggregates.iter().filter(|b| b.name == named.name);
-        own.copied()
-            .try_for_each(|buffers| check_aggregate(named, buffers))?;
-    }
     let mut complete = true;
     if read.reader.is_some() {
         complete = fill(read, open.snapshot().schema(), fields, format)?;
@@ -369,12 +380,12 @@ fn fill(
         .map(
             |buffers| match (shape(schema, &buffers.name), buffers.offsets) {
                 ((datatype, true, _), Some(place)) => {
-                    OffsetsTarget::new(place, format, datatype).map(Some)
+                    Some(OffsetsTarget::new(place, format, datatype))
                 }
-                _ => Ok(None),
+                _ => None,
             },
         )
-        .collect::<Result<_>>()?;
+        .collect();
     let mut columns = ordered
         .iter()
         .zip(&mut targets)

@@ -15,8 +15,10 @@ use azulejo::space::Subarray;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use azulejo_format::NdRectangle;
 use azulejo_format::path::{fragment_path, fragment_version};
-use azulejo_format::schema::{ArraySchema, Layout};
+use azulejo_format::range::compare;
+use azulejo_format::schema::{ArraySchema, DataOrder, DimensionLabel, Layout};
 use azulejo_format::timestamped_name::TimestampedName;
+use std::cmp::Ordering;
 
 /// What a write has made so far.
 #[derive(Debug, Default)]
@@ -335,11 +337,12 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
 
 /// Keeps the fields of a write that brings them one by one; writes the cells when all are there.
 fn submit_part(state: &mut State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
+    // What may fail comes before fields are taken.
+    let array = open.array_to_write()?;
     let unzipped = Unzipped::to_write(open.snapshot().schema(), &state.buffers)?;
     let complete = state.write.partial.add(&unzipped.buffers, open, format)?;
     state.buffers.clear();
     if complete {
-        let array = open.array_to_write()?;
         state.status = Status::Failed;
         let partial = std::mem::take(&mut state.write.partial);
         write_fragments(state, open, &array, &partial.views())?;
@@ -378,6 +381,13 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
             format,
             None,
         )?;
+        if label.order != DataOrder::Unordered && has_equal_neighbours(label, &values.view()?) {
+            return Err(Failure::new(format!(
+                "Cannot write labels '{}'; The data for attribute '{}' is not in the expected order: \
+                 labels follow each other that are equal",
+                label.name, label.attribute
+            )));
+        }
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);
@@ -394,6 +404,18 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         writer.finish()?;
     }
     Ok(())
+}
+
+/// Whether a label equals the one before it.
+fn has_equal_neighbours(label: &DimensionLabel, values: &ColumnView<'_>) -> bool {
+    let equal = |at: usize| {
+        let (before, after) = (values.cells.cell(at), values.cells.cell(at + 1));
+        match label.cell_val_num.is_var() {
+            true => before == after,
+            false => compare(label.datatype, before, after) == Ordering::Equal,
+        }
+    };
+    (0..values.cells.cell_num.saturating_sub(1)).any(equal)
 }
 
 /// Ends a write in global order: what was written counts from now on.

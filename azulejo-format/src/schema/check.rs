@@ -411,7 +411,9 @@ impl ArraySchema {
                     "refers to enumeration {name:?}, which the schema has not"
                 ));
             }
-            if !attribute.datatype.is_integer() || attribute.cell_val_num != CellValNum::ONE {
+            // Truth values are integers here, as in the reference.
+            let whole = attribute.datatype.is_integer() || attribute.datatype == Datatype::Bool;
+            if !whole || attribute.cell_val_num != CellValNum::ONE {
                 return Err("has an enumeration and must hold one integer a cell".to_owned());
             }
         }

@@ -80,7 +80,7 @@ impl NewMember {
 
 /// Changes to a group's members. They are written together by [`Self::commit`]; dropped, they are
 /// forgotten.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[must_use]
 pub struct GroupEditor {
     group: Group,
