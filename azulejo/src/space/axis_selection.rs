@@ -353,9 +353,7 @@ mod tests {
         let range = Range::of(0u64, u64::MAX);
         let strided = DimSelection::Strided { range, step: 10 };
         let all = AxisSelection::resolve(&d, &d.axis().unwrap(), &strided, None).unwrap();
-        let within = all
-            .within(&[(5, 25), (u64::MAX - 12, u64::MAX)])
-            .unwrap();
+        let within = all.within(&[(5, 25), (u64::MAX - 12, u64::MAX)]).unwrap();
         let offsets: Vec<u64> = (0..within.len()).map(|at| within.offset_at(at)).collect();
         assert_eq!(offsets, [10, 20, u64::MAX - 5]);
         assert_eq!(all.within(&[]).unwrap().len(), 0);
