@@ -352,3 +352,46 @@ fn coordinates_are_what_they_read_as() {
     };
     assert_eq!(found, [value(0), value(2 * cells + 3)]);
 }
+
+/// Cells of a tile lie in the order of the coordinates that were written, of which two read alike.
+#[test]
+fn texts_come_in_order_beside_coordinates_that_change() {
+    let scale = Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 4,
+    };
+    let filters = Pipeline {
+        filters: vec![scale],
+        ..Pipeline::default()
+    };
+    let x = Dimension::new("x", 0.0..=1e6)
+        .tile_extent(1000.0)
+        .filters(filters);
+    let schema = ArraySchema::sparse()
+        .dimension_with(x)
+        .string_dimension("s")
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let context = context();
+    context.array(URI).create(schema).unwrap();
+    let columns = [
+        ColumnBuffers::of_values("x", vec![2.0, 2.25, 3.0]),
+        ColumnBuffers::of_strings("s", ["b", "a", "c"]),
+        ColumnBuffers::of_values("a", vec![1i32, 0, 2]),
+    ];
+    let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let array = context.array(URI).open().unwrap();
+    for layout in [Layout::RowMajor, Layout::Global] {
+        let options = ReadOptions::new().layout(layout);
+        let read = array.read(options).unwrap().read_all().unwrap();
+        let [x, _, a] = &read.columns[..] else {
+            panic!("three columns");
+        };
+        assert_eq!(x.values::<f64>(), Some(&[2.0, 2.0, 3.0][..]));
+        assert_eq!(a.values::<i32>(), Some(&[0, 1, 2][..]), "{layout:?}");
+    }
+}
