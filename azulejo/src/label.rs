@@ -262,10 +262,12 @@ impl Label {
     fn unordered(&self, ranges: &[Range]) -> Result<Vec<Range>> {
         let axis = self.dimension.axis();
         let mut runs: Vec<Vec<Range>> = vec![Vec::new(); ranges.len()];
-        let Some(reader) = self.reader(DimSelection::All)? else {
+        let Some(written) = self.array.non_empty_domain()? else {
             return Err(self.refused("it is empty"));
         };
-        for batch in reader {
+        // Between fragments there may be coordinates that have none.
+        let options = self.options(DimSelection::Ranges(written.ranges));
+        for batch in self.array.read(options.matching_only())? {
             let batch = batch?;
             let [coordinates, labels] = batch.columns.as_slice() else {
                 return Err(Error::Internal(

@@ -130,6 +130,40 @@ fn labels_without_an_order_outside_the_array() {
 }
 
 #[test]
+fn coordinates_without_a_label_have_no_fill_value_for_one() {
+    let (context, array) = labelled(false);
+    let ranks = ArraySchema::dense()
+        .dimension("i", 0i32..=9, 4)
+        .attribute("h", Datatype::Int32)
+        .build()
+        .unwrap();
+    context
+        .array("mem://elsewhere/ranks")
+        .create(ranks)
+        .unwrap();
+    for start in [0i32, 7] {
+        let ranges = vec![Range::of(start, start + 1)];
+        let mut writer = context
+            .array("mem://elsewhere/ranks")
+            .writer(WriteOptions::new().subarray(NdRectangle { ranges }))
+            .unwrap();
+        let labels = ColumnBuffers::of_values("h", vec![-start, 100 + start]);
+        writer.write(&ColumnSet::of([labels]).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    let mut schema = (**array.schema()).clone();
+    let label = &mut schema.dimension_labels[0];
+    label.uri = "mem://elsewhere/ranks".into();
+    label.datatype = Datatype::Int32;
+    put(&context, "mem://ranked", &schema);
+    let array = context.array("mem://ranked").open().unwrap();
+    let found = array
+        .label_ranges("height", &[Range::of(i32::MIN, 0)])
+        .unwrap();
+    assert_eq!(found, [Range::of(0i32, 0), Range::of(7i32, 7)]);
+}
+
+#[test]
 fn what_cannot_be_found_is_said() {
     let (context, array) = labelled(false);
     let nothing = array

@@ -14,7 +14,7 @@ use azulejo::format::tile::GenericTile;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
-use azulejo::space::Layout;
+use azulejo::space::{DimSelection, Layout, PointColumn, Points, Subarray};
 use azulejo::storage::Uri;
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error, TimeRange};
@@ -457,4 +457,114 @@ fn times_are_not_lost_in_arrays_of_others() {
         .unwrap();
     assert_eq!(array.open().unwrap().fragments().len(), 1);
     assert_eq!([values_at(&context, 10), values_at(&context, 20)], before);
+}
+
+/// Cells of a tile lie in the order of the coordinates that were written, of which two read alike.
+#[test]
+fn texts_come_in_order_beside_coordinates_that_change() {
+    let scale = Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 4,
+    };
+    let filters = Pipeline {
+        filters: vec![scale],
+        ..Pipeline::default()
+    };
+    let x = Dimension::new("x", 0.0..=1e6)
+        .tile_extent(1000.0)
+        .filters(filters);
+    let schema = ArraySchema::sparse()
+        .dimension_with(x)
+        .string_dimension("s")
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let context = context();
+    context.array(URI).create(schema).unwrap();
+    let columns = [
+        ColumnBuffers::of_values("x", vec![2.0, 2.25, 3.0]),
+        ColumnBuffers::of_strings("s", ["b", "a", "c"]),
+        ColumnBuffers::of_values("a", vec![1i32, 0, 2]),
+    ];
+    let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let array = context.array(URI).open().unwrap();
+    for layout in [Layout::RowMajor, Layout::Global] {
+        let options = ReadOptions::new().layout(layout);
+        let read = array.read(options).unwrap().read_all().unwrap();
+        let [x, _, a] = &read.columns[..] else {
+            panic!("three columns");
+        };
+        assert_eq!(x.values::<f64>(), Some(&[2.0, 2.0, 3.0][..]));
+        assert_eq!(a.values::<i32>(), Some(&[0, 1, 2][..]), "{layout:?}");
+    }
+}
+
+/// What a read shows at 3 is found at 3, in whatever tile it was written.
+#[test]
+fn coordinates_are_found_where_they_read() {
+    let scale = Filter::FloatScale {
+        scale: 1.0,
+        offset: 0.0,
+        byte_width: 4,
+    };
+    let filters = Pipeline {
+        filters: vec![scale],
+        ..Pipeline::default()
+    };
+    for capacity in [1, 2, 100] {
+        let x = Dimension::new("x", 0.0..=1e6).tile_extent(1000.0);
+        let schema = ArraySchema::sparse()
+            .dimension_with(x.filters(filters.clone()))
+            .dimension("y", 0i64..=9, 10)
+            .attribute("a", Datatype::Int32)
+            .capacity(capacity)
+            .build()
+            .unwrap();
+        let context = context();
+        context.array(URI).create(schema).unwrap();
+        for cells in [[(2.25, 0), (3.4, 2)], [(2.6, 1), (7.0, 3)]] {
+            let columns = [
+                ColumnBuffers::of_values("x", cells.map(|cell| cell.0).to_vec()),
+                ColumnBuffers::of_values("y", cells.map(|cell| i64::from(cell.1)).to_vec()),
+                ColumnBuffers::of_values("a", cells.map(|cell| cell.1).to_vec()),
+            ];
+            let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
+            writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+            writer.finish().unwrap();
+        }
+        let array = context.array(URI).open().unwrap();
+        let found = |subarray: Subarray| {
+            let options = ReadOptions::new().fields(["a"]).subarray(subarray);
+            let read = array.read(options).unwrap().read_all().unwrap();
+            let mut values = read.columns[0].values::<i32>().unwrap().to_vec();
+            values.sort_unstable();
+            values
+        };
+        let between = |low: f64, high: f64| {
+            let range = DimSelection::Ranges(vec![Range::of(low, high)]);
+            found(Subarray::Box(vec![range]))
+        };
+        assert_eq!(between(2.0, 2.0), [0], "{capacity}");
+        assert_eq!(between(3.0, 3.0), [1, 2], "{capacity}");
+        assert_eq!(between(4.0, 6.0), [0; 0], "{capacity}");
+        assert_eq!(between(6.5, 7.0), [3], "{capacity}");
+        // All that was written lies in the box around it.
+        assert_eq!(between(2.25, 7.0), [0, 1, 2, 3], "{capacity}");
+        let column = |data: Vec<u8>| PointColumn {
+            data,
+            offsets: None,
+        };
+        let coordinates = vec![
+            column([3.0f64, 2.0].map(f64::to_le_bytes).concat()),
+            column([2i64, 1].map(i64::to_le_bytes).concat()),
+        ];
+        assert_eq!(
+            found(Subarray::Points(Points { coordinates })),
+            [2],
+            "{capacity}"
+        );
+    }
 }

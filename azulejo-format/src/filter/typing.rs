@@ -197,6 +197,23 @@ impl Pipeline {
         self.filters.iter().all(Filter::keeps_values)
     }
 
+    /// How far what is read may lie from a real number of this size that was written: 0 where
+    /// [`Self::keeps_values`]; `None` where that is not known.
+    #[must_use]
+    pub fn moves_by(&self, datatype: Datatype, size: f64) -> Option<f64> {
+        // More than what numbers are rounded by on the way.
+        let rounding = if datatype.size() == 4 { 1e-6 } else { 1e-14 };
+        let mut sum = 0.0;
+        for filter in &self.filters {
+            if let Filter::FloatScale { scale, offset, .. } = filter {
+                sum += scale.abs() + (size.abs() + offset.abs()) * rounding;
+            } else if !filter.keeps_values() {
+                return None;
+            }
+        }
+        Some(sum).filter(|sum| sum.is_finite())
+    }
+
     /// The filters, each with the type of the values that it takes, where the first takes those of
     /// `datatype`.
     pub fn with_input_types(

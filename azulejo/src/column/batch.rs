@@ -83,7 +83,7 @@ impl BatchColumns {
     }
 
     /// The cells of these ranges, one behind another.
-    fn gather(self, ranges: &[Range<usize>]) -> Result<Self> {
+    pub fn gather(self, ranges: &[Range<usize>]) -> Result<Self> {
         let cell_num = ranges.iter().map(Range::len).sum();
         let gathered = |column: &ColumnBuffers| {
             let mut some = ColumnBuilder::with_capacity(column.column_type.clone(), cell_num, 0);

@@ -97,6 +97,8 @@ fn period_end(text: &str, datatype: Datatype) -> Option<i64> {
     let text = text.trim();
     let ticks = |text: &str| parse_ticks(text, datatype).ok();
     let first = ticks(text)?;
+    // Then whole seconds are whole ticks, wherever they are not too far away: others never are.
+    let whole_seconds = ticks("1970-01-01T00:00:01").is_some();
     // Before the year 0 there is a sign.
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(unsigned) => (-1, unsigned),
@@ -116,11 +118,16 @@ fn period_end(text: &str, datatype: Datatype) -> Option<i64> {
         ..0 => format!("-{:04}", -year),
         year => format!("{year:04}"),
     };
+    // Behind what the type can say there is nothing: its last tick ends the period.
+    let behind = |first_of_next: &str| match ticks(first_of_next) {
+        None if whole_seconds => Some(None),
+        next => next.map(Some),
+    };
     let next = match (&*parts, clock) {
-        ([year], None) => ticks(&shown(year_of(year)? + 1))?,
+        ([year], None) => behind(&shown(year_of(year)? + 1))?,
         ([year, month], None) => match (year_of(year)?, number(month, 2)?) {
-            (year, 12) => ticks(&format!("{}-01", shown(year + 1)))?,
-            (year, month) => ticks(&format!("{}-{:02}", shown(year), month + 1))?,
+            (year, 12) => behind(&format!("{}-01", shown(year + 1)))?,
+            (year, month) => behind(&format!("{}-{:02}", shown(year), month + 1))?,
         },
         ([year, month, day], clock) => {
             number(year, 4).and(number(month, 2)).and(number(day, 2))?;
@@ -128,12 +135,16 @@ fn period_end(text: &str, datatype: Datatype) -> Option<i64> {
                 None => "1970-01-02".to_owned(),
                 Some(clock) => after_one(clock)?,
             };
-            let length = ticks(&unit)?.checked_sub(ticks("1970-01-01")?)?;
-            first.checked_add(length)?
+            match ticks(&unit) {
+                Some(length) => first.checked_add(length),
+                None if whole_seconds && !unit.contains('.') => None,
+                None => return None,
+            }
         }
         _ => return None,
     };
-    next.checked_sub(1).filter(|last| *last > first)
+    let last = next.map_or(Some(i64::MAX), |next| next.checked_sub(1));
+    last.filter(|last| *last > first)
 }
 
 /// The first day at one unit of what a time of day is written in.

@@ -365,6 +365,42 @@ fn text_has_a_pattern() {
     );
 }
 
+/// The last nanosecond that the type can say is 2262-04-11T23:47:16.854775807.
+#[test]
+fn the_last_day_that_a_type_can_say_is_all_of_it() {
+    let midnight =
+        crate::column::datetime::parse_ticks("2262-04-11", Datatype::DateTimeNano).unwrap();
+    let cells = values([midnight - 1, midnight, midnight + 1, i64::MAX].map(i64::to_le_bytes));
+    check(
+        &cells,
+        &[
+            ("ns = 2262-04-11", &[1, 2, 3]),
+            ("ns != 2262-04-11", &[0]),
+            ("ns <= '2262-04-11'", &[0, 1, 2, 3]),
+            ("ns > '2262-04-11'", &[]),
+            ("ns = 2262-04", &[0, 1, 2, 3]),
+            ("ns in (2262)", &[0, 1, 2, 3]),
+            ("ns = '2262-04-11T23:47:16'", &[3]),
+        ],
+    );
+    let literal = |text: &str| literal::Literal::Time(text.to_owned());
+    for (text, datatype, last) in [
+        ("1970", Datatype::DateTimeAtto, Some(i64::MAX)),
+        ("1970-01-01T00:00", Datatype::DateTimeAtto, Some(i64::MAX)),
+        ("1970-01-01", Datatype::DateTimeFemto, Some(i64::MAX)),
+        ("1970-01-01T00:00:00.0", Datatype::DateTimeSecond, None),
+        ("1970-01-01T00:00:00", Datatype::DateTimeMinute, None),
+        ("1970-01-01", Datatype::DateTimeDay, None),
+        ("9999", Datatype::DateTimeYear, None),
+    ] {
+        assert_eq!(
+            literal(text).period_end(datatype),
+            last,
+            "{text} {datatype}"
+        );
+    }
+}
+
 /// Dates and times without quotes, and what each stands for, against instants in milliseconds.
 #[test]
 fn dates_need_no_quotes_and_are_all_of_their_time() {

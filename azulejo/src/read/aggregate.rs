@@ -10,6 +10,8 @@
 //! - `mean` is the sum over the number of values, exact but for one rounding (integers).
 //! - NaN is neither least nor greatest, unless there is nothing else; it does make sums and means
 //!   NaN.
+//! - What is no time (NaT) is the least tick, and counts as such. Who does not want it leaves it out
+//!   by a condition: `t > 'NaT'`.
 //! - Strings compare byte by byte.
 //! - Without a value to look at, `min`, `max` and `mean` are null, and so is the `sum` of a
 //!   nullable field; that of another is 0.

@@ -100,6 +100,12 @@ impl DenseReader {
             sources: Vec::new(),
         };
         let overlaid = add_fragments(array, &mut plan)?;
+        let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
+        // Where cells that nobody wrote are no results, nobody walks through what lies between
+        // fragments: that may be nearly all of a domain.
+        if options.matching_only && matches!(options.subarray, Subarray::Box(_)) {
+            keep_written(&mut plan, &overlaid)?;
+        }
         let budget = Budget::dense(options.memory_budget).with_batch(options.batch_bytes);
         let fetcher =
             Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
@@ -128,7 +134,6 @@ impl DenseReader {
             Layout::Global | Layout::Unordered => plan.grid.cell_order().to_vec(),
             layout => dimension_order(layout, plan.grid.ndim()),
         };
-        let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
         let walk = match &options.subarray {
             Subarray::Points(points) => SelectionWalk::Points {
                 points: points.clone(),
@@ -530,6 +535,47 @@ impl DenseReader {
         }
         Ok(overlay.finish())
     }
+}
+
+/// Spans of offsets along a dimension that a selection is cut to.
+const MOST_SPANS: usize = 256;
+
+/// Leaves out of a selection, along each dimension, the offsets at which no fragment has cells.
+fn keep_written(plan: &mut DensePlan, overlaid: &[OverlaidFragment]) -> Result<()> {
+    for d in 0..plan.grid.ndim() {
+        let dense = plan.sources.iter();
+        let dense = dense.filter_map(|source| source.grid.bounds().get(d).copied());
+        let others = overlaid.iter();
+        let others = others.filter_map(|source| source.bounds.get(d).copied());
+        let mut bounds: Vec<(u64, u64)> = dense.chain(others).collect();
+        bounds.sort_unstable();
+        let mut spans = joined(&bounds, 1);
+        if spans.len() > MOST_SPANS {
+            // The widest gaps stay.
+            let gaps = spans.iter().zip(spans.iter().skip(1));
+            let mut gaps: Vec<u64> = gaps.map(|(a, b)| b.0 - a.1).collect();
+            gaps.sort_unstable_by(|a, b| b.cmp(a));
+            let near = gaps.get(MOST_SPANS - 1).copied().unwrap_or(1);
+            spans = joined(&spans, near);
+        }
+        if let Some(selection) = plan.selection.get_mut(d) {
+            *selection = selection.within(&spans)?;
+        }
+    }
+    Ok(())
+}
+
+/// Spans, which ascend by where they begin, as fewer: one where the next begins no more than `near`
+/// behind the end of those before.
+fn joined(spans: &[(u64, u64)], near: u64) -> Vec<(u64, u64)> {
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for &(low, high) in spans {
+        match joined.last_mut() {
+            Some(last) if low.saturating_sub(last.1) <= near => last.1 = last.1.max(high),
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
 }
 
 /// What is selected along each dimension: within the current domain, unless every cell that is stored

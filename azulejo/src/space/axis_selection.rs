@@ -93,6 +93,30 @@ impl AxisSelection {
         Ok(selected)
     }
 
+    /// Those offsets that lie in some spans (first and last offset each), which ascend and are apart.
+    ///
+    /// For example every third offset from 0 to 30 within 2 to 4 and 20 to 26: 3, and 21 and 24.
+    pub fn within(&self, spans: &[(u64, u64)]) -> Result<Self> {
+        let mut selected = Self {
+            runs: Vec::new(),
+            len: 0,
+        };
+        for run in &self.runs {
+            let before = spans.partition_point(|(_, high)| *high < run.start);
+            let behind = spans.get(before..).unwrap_or_default();
+            for &(low, high) in behind.iter().take_while(|(low, _)| *low <= run.last()) {
+                let skipped = low.saturating_sub(run.start).div_ceil(run.step);
+                let first = skipped.checked_mul(run.step);
+                let first = first.and_then(|distance| run.start.checked_add(distance));
+                let last = high.min(run.last());
+                if let Some(first) = first.filter(|first| *first <= last) {
+                    selected.push(first, last, run.step)?;
+                }
+            }
+        }
+        Ok(selected)
+    }
+
     /// All offsets of a domain, so that positions are offsets.
     pub fn whole(axis: &TileAxis) -> Result<Self> {
         let mut selected = Self {
@@ -323,7 +347,37 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn spans_within_the_widest_domain() {
+        let d = dimension(Datatype::UInt64, 0u64, u64::MAX, 1 << 40);
+        let range = Range::of(0u64, u64::MAX);
+        let strided = DimSelection::Strided { range, step: 10 };
+        let all = AxisSelection::resolve(&d, &d.axis().unwrap(), &strided, None).unwrap();
+        let within = all.within(&[(5, 25), (u64::MAX - 12, u64::MAX)]).unwrap();
+        let offsets: Vec<u64> = (0..within.len()).map(|at| within.offset_at(at)).collect();
+        assert_eq!(offsets, [10, 20, u64::MAX - 5]);
+        assert_eq!(all.within(&[]).unwrap().len(), 0);
+    }
+
     proptest! {
+        #[test]
+        fn what_lies_within_spans_keeps_its_order(
+            selection in selections(),
+            gaps in proptest::collection::vec((2u64..20, 0u64..20), 0..6),
+        ) {
+            let selected = resolve(&selection).unwrap();
+            let spans: Vec<(u64, u64)> = gaps.iter().scan(0, |at, (gap, len)| {
+                let span = (*at + gap, *at + gap + len);
+                *at = span.1;
+                Some(span)
+            }).collect();
+            let within = selected.within(&spans).unwrap();
+            let offsets = |of: &AxisSelection| (0..of.len()).map(|at| of.offset_at(at)).collect::<Vec<u64>>();
+            let mut expected = offsets(&selected);
+            expected.retain(|offset| spans.iter().any(|(low, high)| low <= offset && offset <= high));
+            prop_assert_eq!(offsets(&within), expected);
+        }
+
         #[test]
         fn spans_cover_every_position_once(selection in selections(), a in 0u64..500, b in 0u64..500, extent in 1u64..40) {
             let selected = resolve(&selection).unwrap();

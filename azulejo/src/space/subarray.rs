@@ -314,7 +314,10 @@ fn check_points(
     if let Some(point) = (0..len).find(|point| offset(*point).is_none()) {
         return Err(refuse(
             dimension,
-            &format!("point {point} lies outside the domain {}", describe(dimension)),
+            &format!(
+                "point {point} lies outside the domain {}",
+                describe(dimension)
+            ),
         ));
     }
     let Some(within) = within else {
@@ -436,7 +439,10 @@ mod tests {
     fn points_of_dense_arrays_must_lie_in_them() {
         let points = |x: &[i32], y: &[i32]| {
             let coordinates = [x, y].map(|values| PointColumn {
-                data: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+                data: values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
                 offsets: None,
             });
             Subarray::Points(Points {

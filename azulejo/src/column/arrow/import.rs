@@ -112,6 +112,12 @@ impl ImportTarget {
         ))
     }
 
+    /// Whether there is a value that says that there is none: NaT.
+    fn is_of_time(&self) -> bool {
+        let datatype = self.column_type.datatype;
+        datatype.is_datetime() || datatype.is_time()
+    }
+
     fn wrong(&self, cell: usize, what: &str) -> Error {
         Error::InvalidArgument(format!(
             "column {:?}: cell {cell} {what}",
@@ -126,8 +132,7 @@ impl ImportTarget {
         }
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         // Exported times that are none (NaT) are null whether or not the array has nulls.
-        let of_time = kind.datatype.is_datetime() || kind.datatype.is_time();
-        let is_value = of_time && time_of(array.data_type()).is_some();
+        let is_value = self.is_of_time() && time_of(array.data_type()).is_some();
         if let Some(nulls) = nulls.as_ref().filter(|_| !kind.nullable && !is_value) {
             let cell = (0..nulls.len()).find(|i| nulls.is_null(*i)).unwrap_or(0);
             return Err(self.wrong(cell, "is null, but the array has no nulls there"));
@@ -291,8 +296,11 @@ impl ImportTarget {
         let mut ticks = Vec::with_capacity(values.len());
         let convert =
             converter(unit, kind.datatype).ok_or_else(|| self.mismatch(array.data_type()))?;
-        // Where there are nulls, anything lies under them.
-        let none = if kind.nullable { 0 } else { NO_TIME };
+        // Where there are nulls, anything lies under them; items of lists cannot be null.
+        let none = match kind.nullable && kind.cell_val_num == CellValNum::ONE {
+            true => 0,
+            false => NO_TIME,
+        };
         for (cell, &value) in values.iter().enumerate() {
             ticks.push(match value {
                 _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => none,
@@ -307,7 +315,7 @@ impl ImportTarget {
     }
 
     /// The items of lists. Those that belong to a null cell may be null themselves, as they are in
-    /// lists of one length.
+    /// lists of one length, and so may times that are none.
     fn items(
         &self,
         values: &ArrayRef,
@@ -315,7 +323,8 @@ impl ImportTarget {
         cell_of: impl Fn(usize) -> usize,
     ) -> Result<Buffer> {
         let none = values.logical_nulls().filter(|n| n.null_count() > 0);
-        if let Some(none) = &none {
+        let of_time = self.is_of_time() && time_of(values.data_type()).is_some();
+        if let Some(none) = none.as_ref().filter(|_| !of_time) {
             let wrong = (0..none.len())
                 .filter(|&item| none.is_null(item))
                 .map(cell_of)

@@ -105,6 +105,11 @@ async fn aggregate_once(
                 return Ok(totals.finish(aggregates));
             }
         }
+        // Cells that nobody wrote have no values.
+        let bound = &BoundOptions {
+            matching_only: true,
+            ..bound.clone()
+        };
         let mut reader = DenseReader::new(array, bound, waiting).await?;
         let small = reader.streams();
         while let Some((cells, mask)) = reader.next_cells(small, Some(&mut totals)).await? {

@@ -331,6 +331,7 @@ fn lies_in_order(
     };
     *order == query.stored_order
         && order.compares_text()
+        && !order.is_stored_anyhow()
         && !slot.of.repeats
         && slot.results.is_none()
         && dimensions.all(|(d, dimension)| !dimension.is_string() || is_ascii(d))

@@ -1,19 +1,32 @@
 //! Range after range, where a result in row-major or column-major order keeps the order of the
 //! ranges: along one dimension, that of its cells is the same, so that only the ranges' can be
 //! meant. What several ranges share is then repeated, as in dense arrays.
+//!
+//! Where there are many ranges with few cells, such as single coordinates in no order, those of some
+//! thousand are read together, each tile once, and then put in the order of the ranges.
 
 use super::SparseReader;
 use crate::array::Array;
-use crate::error::Result;
+use crate::column::{BatchColumn, BatchColumns, ColumnSet};
+use crate::error::{Error, Result};
 use crate::read::BoundOptions;
+use crate::read::bind::stored_field;
 use crate::read::fetch::Waiting;
-use crate::read::output::{Batch, Output};
-use crate::space::{DimSelection, Layout, Subarray};
+use crate::read::output::{Batch, Output, batch_columns};
+use crate::space::{DimSelection, Layout, Subarray, first_where};
 use azulejo_format::Range;
+use azulejo_format::fragment::Field;
 use azulejo_format::range::compare;
-use azulejo_format::schema::Dimension;
+use azulejo_format::schema::{Dimension, FieldIndex};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::ops::Range as Span;
+
+/// Fewer reads than this are made one after another.
+const MANY: usize = 8;
+
+/// Reads that are made together, at most.
+const TOGETHER: usize = 4096;
 
 /// Sparse reads of parts of a selection, one after another.
 #[derive(Debug)]
@@ -24,6 +37,8 @@ pub(in crate::read) struct RangeSequence {
     reader: SparseReader,
     /// The ranges of the reads to come.
     later: VecDeque<Vec<Range>>,
+    /// Whether several of these may be made together: their cells were few so far.
+    together: bool,
     few_batches: bool,
 }
 
@@ -35,12 +50,15 @@ impl RangeSequence {
         if let Some(first) = later.pop_front() {
             options.subarray = Subarray::Box(vec![DimSelection::Ranges(first)]);
         }
+        let filters = array.schema().filters_of(FieldIndex::Dimension(0));
         Ok(Self {
             reader: SparseReader::new(array, &options, waiting).await?,
             array: array.clone(),
             options,
             waiting,
             later,
+            // Cells are told apart by coordinates, which are to be those that they were selected by.
+            together: filters.keeps_values(),
             few_batches: false,
         })
     }
@@ -70,6 +88,13 @@ impl RangeSequence {
             if batch.is_some() {
                 return Ok(batch);
             }
+            if self.together && self.later.len() >= MANY {
+                match self.next_together().await? {
+                    Some(cells) if cells.cell_num > 0 => return Ok(Some(Batch::Own(cells))),
+                    Some(_) => continue,
+                    None => self.together = false,
+                }
+            }
             let Some(ranges) = self.later.pop_front() else {
                 return Ok(None);
             };
@@ -80,6 +105,94 @@ impl RangeSequence {
             }
         }
     }
+}
+
+impl RangeSequence {
+    /// The cells of many of the next reads; `None` if they are too many to be put in order here.
+    ///
+    /// For example the ranges 9 to 9, 4 to 5 and 4 to 4: the cells at 4, 5 and 9 are read, and those
+    /// at 9, 4, 5 and 4 given out.
+    async fn next_together(&mut self) -> Result<Option<BatchColumns>> {
+        let some = self.later.len().min(TOGETHER);
+        let ranges: Vec<Range> = self.later.iter().take(some).flatten().cloned().collect();
+        let Some(dimension) = self.array.schema().domain.dimensions.first().cloned() else {
+            return Ok(None);
+        };
+
+        // 1. The cells of all of them, each once, with their coordinates.
+        let mut options = self.options.clone();
+        options.subarray = Subarray::Box(vec![DimSelection::Ranges(ranges.clone())]);
+        // They are held twice.
+        options.memory_budget /= 4;
+        options.words &= !dimension.is_var();
+        let asked = options.fields.len();
+        let coordinates = Field::Dimension(0);
+        let place = options.fields.iter().position(|f| f.field == coordinates);
+        if place.is_none() {
+            options.fields.push(stored_field(&self.array, coordinates)?);
+        }
+        let first = match self.one_batch(&options).await {
+            Ok(OneBatch::Cells(cells)) => cells,
+            Ok(OneBatch::Nothing) => {
+                self.later.drain(..some);
+                return Ok(Some(ColumnSet::default().into()));
+            }
+            // With all of the budget it may do.
+            Ok(OneBatch::More) | Err(Error::Budget { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+
+        // 2. Those of each range.
+        let Some(BatchColumn::Cells(column)) = first.columns.get(place.unwrap_or(asked)) else {
+            return Err(Error::Internal("coordinates were not read".into()));
+        };
+        let (view, cells) = (column.view(), first.cell_num as u64);
+        let order = |at: u64, bound: &[u8]| {
+            let cell = usize::try_from(at).unwrap_or(usize::MAX);
+            compare(dimension.datatype, view.cell(cell), bound)
+        };
+        let (mut spans, mut sum): (Vec<Span<usize>>, usize) = (Vec::new(), 0);
+        for range in &ranges {
+            let start = first_where(0..cells, |at| order(at, &range.start) != Ordering::Less);
+            let end = match is_endless(&dimension, range) {
+                true => cells,
+                false => first_where(start..cells, |at| {
+                    order(at, &range.end) == Ordering::Greater
+                }),
+            };
+            let span = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
+            sum = sum.saturating_add(span.len());
+            spans.push(span);
+        }
+        // Ranges that share many cells: what they repeat is not held here.
+        if sum > first.cell_num.saturating_mul(2) {
+            return Ok(None);
+        }
+        spans.retain(|span| !span.is_empty());
+        self.later.drain(..some);
+        let mut first = first;
+        first.columns.truncate(asked);
+        first.gather(&spans).map(Some)
+    }
+
+    /// All cells of a read, if they are one batch.
+    async fn one_batch(&self, options: &BoundOptions) -> Result<OneBatch> {
+        let mut reader = SparseReader::new(&self.array, options, self.waiting).await?;
+        let Some(batch) = reader.next(Output::Own, u64::MAX).await? else {
+            return Ok(OneBatch::Nothing);
+        };
+        Ok(match reader.next(Output::Own, u64::MAX).await? {
+            Some(_) => OneBatch::More,
+            None => OneBatch::Cells(batch_columns(batch)?),
+        })
+    }
+}
+
+/// What a read comes to.
+enum OneBatch {
+    Nothing,
+    Cells(BatchColumns),
+    More,
 }
 
 /// The ranges of a selection cut where one does not lie behind the one before it; nothing where the
@@ -98,10 +211,14 @@ fn parts(array: &Array, options: &BoundOptions) -> VecDeque<Vec<Range>> {
     parts.map(<[Range]>::to_vec).collect()
 }
 
+/// Whether a range goes on for ever, as one of strings without an end does; without either bound it is
+/// the empty string.
+fn is_endless(dimension: &Dimension, range: &Range) -> bool {
+    dimension.is_var() && range.end.is_empty() && !range.start.is_empty()
+}
+
 /// Whether a range lies wholly behind another.
 fn ascend(dimension: &Dimension, before: &Range, next: &Range) -> bool {
-    // A range of strings without an end goes on for ever; without either bound it is the empty
-    // string.
-    let endless = dimension.is_var() && before.end.is_empty() && !before.start.is_empty();
-    !endless && compare(dimension.datatype, &before.end, &next.start) == Ordering::Less
+    !is_endless(dimension, before)
+        && compare(dimension.datatype, &before.end, &next.start) == Ordering::Less
 }

@@ -11,10 +11,12 @@ use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::keys::RowSelection;
 use crate::space::{DimSelection, Subarray};
+use azulejo_format::datatype::Native;
+use azulejo_format::filter::Pipeline;
 use azulejo_format::fragment::{DimensionRanges, RTree};
 use azulejo_format::range::RangeRef;
-use azulejo_format::schema::ArraySchema;
-use azulejo_format::{NdRectangle, Range};
+use azulejo_format::schema::{ArraySchema, FieldIndex};
+use azulejo_format::{Datatype, NdRectangle, Physical, Range};
 
 /// A subarray, prepared for testing many cells.
 #[derive(Debug)]
@@ -25,6 +27,53 @@ pub(crate) struct Selection {
     points: Option<PointFilter>,
     /// The same for R-trees; `None` selects all.
     ranges: Vec<Option<Vec<Range>>>,
+    /// By dimension: the filters that change its coordinates, if they do. Boxes are of those that were
+    /// written, while cells are selected by those that are read.
+    moved: Vec<Option<MovedDimension>>,
+}
+
+/// A dimension whose filters change coordinates.
+#[derive(Debug)]
+struct MovedDimension {
+    datatype: Datatype,
+    filters: Pipeline,
+}
+
+impl MovedDimension {
+    fn of(schema: &ArraySchema, d: usize, datatype: Datatype) -> Option<Self> {
+        let filters = schema.filters_of(FieldIndex::Dimension(d));
+        (!filters.keeps_values()).then(|| Self {
+            datatype,
+            filters: filters.clone(),
+        })
+    }
+
+    /// A range with all that coordinates in it may be read as, or may have been written as; `None`
+    /// where that is anything.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "f32 again, and one further"
+    )]
+    fn around(&self, range: RangeRef<'_>) -> Option<Range> {
+        fn bounds<T: Native>(range: RangeRef<'_>) -> (f64, f64) {
+            (T::read(range.start).as_f64(), T::read(range.end).as_f64())
+        }
+        let near = |(low, high): (f64, f64)| {
+            let by = |at: f64| self.filters.moves_by(self.datatype, at);
+            Some((low - by(low)?, high + by(high)?))
+        };
+        match self.datatype.physical() {
+            Physical::F32 => {
+                let (low, high) = near(bounds::<f32>(range))?;
+                Some(Range::of((low as f32).next_down(), (high as f32).next_up()))
+            }
+            Physical::F64 => {
+                let (low, high) = near(bounds::<f64>(range))?;
+                Some(Range::of(low.next_down(), high.next_up()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What is left to test in a tile that the R-tree found.
@@ -40,6 +89,14 @@ impl Selection {
     /// Prepares a subarray that fits the schema.
     pub(crate) fn new(subarray: &Subarray, schema: &ArraySchema) -> Result<Self> {
         let dims = &schema.domain.dimensions;
+        let moved = dims.iter().enumerate();
+        let moved = moved.map(|(d, dimension)| MovedDimension::of(schema, d, dimension.datatype));
+        let moved: Vec<Option<MovedDimension>> = moved.collect();
+        // What was written may lie near what is selected.
+        let near = |d: usize, ranges: Vec<Range>| match moved.get(d) {
+            Some(Some(moved)) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
+            _ => Some(ranges),
+        };
         match subarray {
             Subarray::Box(selections) => {
                 let mut dimensions = Vec::with_capacity(dims.len());
@@ -49,14 +106,15 @@ impl Selection {
                     dimensions.push(DimensionFilter::new(selection, dimension.datatype));
                     ranges.push(match selection {
                         DimSelection::All => None,
-                        DimSelection::Ranges(ranges) => Some(ranges.clone()),
-                        DimSelection::Strided { range, .. } => Some(vec![range.clone()]),
+                        DimSelection::Ranges(ranges) => near(d, ranges.clone()),
+                        DimSelection::Strided { range, .. } => near(d, vec![range.clone()]),
                     });
                 }
                 Ok(Self {
                     dimensions,
                     points: None,
                     ranges,
+                    moved,
                 })
             }
             Subarray::Points(points) => {
@@ -77,10 +135,13 @@ impl Selection {
                     .collect();
                 // Along one dimension points are ranges of one value.
                 let points = (dims.len() > 1).then_some(filter);
+                let ranges = ranges.into_iter().enumerate();
+                let ranges = ranges.map(|(d, ranges)| near(d, ranges)).collect();
                 Ok(Self {
                     dimensions,
                     points,
-                    ranges: ranges.into_iter().map(Some).collect(),
+                    ranges,
+                    moved,
                 })
             }
         }
@@ -88,10 +149,27 @@ impl Selection {
 
     /// Whether cells of a box can be selected.
     pub(crate) fn meets(&self, bounds: &NdRectangle) -> bool {
-        self.dimensions
-            .iter()
-            .zip(&bounds.ranges)
-            .all(|(filter, range)| filter.meets(range.as_ref()))
+        let mut ranges = bounds.ranges.iter().enumerate();
+        ranges.all(|(d, range)| self.meets_along(d, range.as_ref()))
+    }
+
+    /// Whether coordinates of a box can be selected along a dimension.
+    fn meets_along(&self, d: usize, range: RangeRef<'_>) -> bool {
+        let Some(filter) = self.dimensions.get(d) else {
+            return true;
+        };
+        match self.moved.get(d) {
+            Some(Some(moved)) => {
+                let read = moved.around(range);
+                read.is_none_or(|read| filter.meets(read.as_ref()))
+            }
+            _ => filter.meets(range),
+        }
+    }
+
+    /// Whether boxes say where coordinates lie along a dimension.
+    fn is_kept(&self, d: usize) -> bool {
+        matches!(self.moved.get(d), None | Some(None))
     }
 
     /// The tiles that may hold selected cells, ascending.
@@ -110,14 +188,14 @@ impl Selection {
             let bounds = |d: usize| tree.tile_range(tile, d);
             if let Some(points) = &self.points {
                 return points
-                    .meets(&bounds)
+                    .meets(&|d| bounds(d).filter(|_| self.is_kept(d)))
                     .then(|| (0..self.dimensions.len()).collect());
             }
             let mut dimensions = Vec::new();
             for (d, filter) in self.dimensions.iter().enumerate() {
                 match bounds(d) {
                     Some(range) if filter.covers(range) => {}
-                    Some(range) if !filter.meets(range) => return None,
+                    Some(range) if !self.meets_along(d, range) => return None,
                     _ if matches!(filter, DimensionFilter::All) => {}
                     _ => dimensions.push(d),
                 }
@@ -162,7 +240,8 @@ impl Selection {
                 .map(|d| coordinates(d).ok_or_else(missing))
                 .collect::<Result<Vec<_>>>()?;
             let mut mask = selected.mask(views.first().map_or(0, |view| view.cell_num));
-            points.apply(&views, bounds, &mut mask);
+            let bounds = |d: usize| bounds(d).filter(|_| self.is_kept(d));
+            points.apply(&views, &bounds, &mut mask);
             return Ok(RowSelection::of_mask(&mask));
         }
         for &d in test {

@@ -273,6 +273,22 @@ fn what_is_no_time_needs_no_nulls() {
     let exported = set.to_record_batch(ArrowOptions::default()).unwrap();
     let importer = ArrowImporter::new([set.columns[0].column_type.clone()]);
     assert_eq!(importer.convert(&exported).unwrap(), set);
+    for nullable in [false, true] {
+        let kind = ColumnType::new("a", Datatype::DateTimeDay);
+        let kind = kind.with_cell_val_num(CellValNum::Fixed(2));
+        let kind = if nullable { kind.with_nulls() } else { kind };
+        let days = [3, i64::MIN, i64::MIN, 4].map(i64::to_le_bytes);
+        let days = days.as_flattened().to_vec();
+        let validity = nullable.then(|| vec![1, 1]);
+        let days = ColumnBuffers::of_raw(kind.clone(), days, None, validity).unwrap();
+        let set = ColumnSet::of([days]).unwrap();
+        let exported = set.to_record_batch(ArrowOptions::default()).unwrap();
+        assert_eq!(
+            ArrowImporter::new([kind]).convert(&exported).unwrap(),
+            set,
+            "{nullable}"
+        );
+    }
     // Of numbers there is no such value.
     let numbers = import(
         ColumnType::new("a", Datatype::DateTimeDay),
