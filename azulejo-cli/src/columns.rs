@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::Buffer;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
+use azulejo::array::Fragment;
 use azulejo::column::ColumnType;
 use azulejo::format::schema::FieldIndex;
 use azulejo::format::{CellValNum, Datatype};
@@ -174,14 +175,20 @@ fn unpadded(array: &ArrayRef, column: &ColumnType) -> ArrayRef {
     }
 }
 
-/// The fill value of an attribute of text that cannot be null, where it is no text: that of CHAR,
-/// unless another was chosen.
+/// The fill value of an attribute of text that cannot be null, where it is no text (that of CHAR,
+/// unless another was chosen) and cells may hold it that nobody wrote.
 fn fill_without_text(array: &Array, column: &ColumnType) -> Option<Vec<u8>> {
     let text = is_text(column) && !column.nullable;
-    let mut attributes = array.schema().attributes.iter();
+    let schema = array.schema();
+    let mut attributes = schema.attributes.iter();
     let attribute = attributes.find(|a| text && *a.name == *column.name)?;
-    str::from_utf8(&attribute.fill_value)
-        .is_err()
+    // Of a sparse array those are that are older than the attribute.
+    let is_older = |fragment: &Fragment| {
+        let mut attributes = fragment.schema().attributes.iter();
+        attributes.all(|a| a.name != attribute.name || a.datatype != attribute.datatype)
+    };
+    let unwritten = schema.is_dense() || array.fragments().iter().any(is_older);
+    (unwritten && str::from_utf8(&attribute.fill_value).is_err())
         .then(|| attribute.fill_value.clone())
 }
 

@@ -138,6 +138,10 @@ pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
 /// Whether a text ends a statement: with a semicolon that is no part of a comment, a text or a name.
 #[must_use]
 pub fn ends_statement(text: &str) -> bool {
+    // Of many lines only those are looked at that may be the last.
+    if !text.contains(';') {
+        return false;
+    }
     match Tokenizer::new(&ArrayDialect::default(), text).tokenize() {
         Ok(tokens) => {
             let mut said = tokens.iter().rev();
