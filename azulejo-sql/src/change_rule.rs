@@ -39,7 +39,7 @@ impl AnalyzerRule for ChangeRule {
                 return Ok(Transformed::no(LogicalPlan::Dml(statement)));
             };
             let planned = match statement.op {
-                WriteOp::Update => update(&statement, table)?,
+                WriteOp::Update => update(&statement, table, Arc::clone(&provider))?,
                 WriteOp::Delete => {
                     let dimensions = &table.array().schema().domain.dimensions;
                     delete(&statement, Arc::clone(&provider), dimensions, config)?
@@ -58,7 +58,11 @@ impl AnalyzerRule for ChangeRule {
 }
 
 /// An update: the new rows go where the old ones lie, and hide them.
-fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> {
+fn update(
+    statement: &DmlStatement,
+    table: &ArrayTable,
+    provider: Arc<dyn TableProvider>,
+) -> Result<DmlStatement> {
     let name = &statement.table_name;
     let (schema, shown) = (table.array().schema(), table.schema());
     if schema.allows_dups {
@@ -70,25 +74,34 @@ fn update(statement: &DmlStatement, table: &ArrayTable) -> Result<DmlStatement> 
         return Err(DataFusionError::Internal("an update without rows".into()));
     };
     let called = called(projection, name);
-    for dimension in &schema.domain.dimensions {
-        let expr = projection.expr.get(shown.index_of(&dimension.name)?);
-        let stays = match expr.cloned().map(Expr::unalias) {
+    let stays = |field: &str| {
+        let index = shown.index_of(field).ok();
+        let expr = index.and_then(|index| projection.expr.get(index));
+        match expr.cloned().map(Expr::unalias) {
             Some(Expr::Column(column)) => {
                 let target = column.relation.as_ref().is_none_or(|r| r == called);
-                target && column.name == dimension.name
+                target && column.name == field
             }
             _ => false,
-        };
-        if !stays {
+        }
+    };
+    for dimension in &schema.domain.dimensions {
+        if !stays(&dimension.name) {
             return Err(DataFusionError::Plan(format!(
                 "UPDATE {name}: {} is a dimension, which says where a row lies; INSERT it elsewhere and DELETE it",
                 dimension.name
             )));
         }
     }
+    let names = schema.attributes.iter().map(|attribute| &attribute.name);
+    let kept = names.filter(|name| stays(name)).cloned().collect();
+    let target = ChangedTable {
+        table: provider,
+        rows: Rows::Made { kept },
+    };
     Ok(DmlStatement::new(
         name.clone(),
-        Arc::clone(&statement.target),
+        provider_as_source(Arc::new(target)),
         WriteOp::Insert(InsertOp::Append),
         Arc::clone(&statement.input),
     ))
@@ -141,7 +154,7 @@ fn delete(
         Expr::Column(Column::new(Some(qualifier.clone()), name))
     });
     let going = Projection::try_new(coordinates.collect(), Arc::clone(&statement.input))?;
-    let target = provider_as_source(Arc::new(Deletion { table, rows }));
+    let target = provider_as_source(Arc::new(ChangedTable { table, rows }));
     Ok(DmlStatement::new(
         name.clone(),
         target,
@@ -160,16 +173,18 @@ fn simplified(expr: Expr, schema: DFSchemaRef, config: &ConfigOptions) -> Result
     ExprSimplifier::new(context).simplify(expr)
 }
 
-/// The target of a delete.
+/// The target of a change.
 #[derive(Debug)]
-struct Deletion {
+struct ChangedTable {
     table: Arc<dyn TableProvider>,
     rows: Rows,
 }
 
-/// Which rows a delete takes.
+/// The rows that an update makes, or which a delete takes.
 #[derive(Debug)]
 enum Rows {
+    /// Those of its input, in which some attributes keep their values.
+    Made { kept: Vec<String> },
     All,
     /// Those for which an expression is true.
     Of(Expr),
@@ -178,7 +193,7 @@ enum Rows {
 }
 
 #[async_trait]
-impl TableProvider for Deletion {
+impl TableProvider for ChangedTable {
     fn schema(&self) -> SchemaRef {
         self.table.schema()
     }
@@ -199,14 +214,15 @@ impl TableProvider for Deletion {
 
     async fn insert_into(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         input: Arc<dyn ExecutionPlan>,
         _op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(table) = self.table.downcast_ref::<ArrayTable>() else {
-            return Err(DataFusionError::Internal("a delete of no array".into()));
+            return Err(DataFusionError::Internal("a change of no array".into()));
         };
         match &self.rows {
+            Rows::Made { kept } => table.update(state, input, kept).await,
             Rows::All => table.delete("DELETE FROM", &[], None).await,
             Rows::Of(filter) => {
                 let filters = std::slice::from_ref(filter);

@@ -3,6 +3,7 @@
 use crate::error::{Result, external};
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::column::ColumnType;
+use azulejo::condition::{Comparison, Condition};
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{CellValNum, Datatype, Physical};
@@ -104,6 +105,17 @@ impl TableColumn {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.column_type.name
+    }
+
+    /// The cells with a time that Arrow cannot show, if there can be some.
+    pub fn hidden(&self) -> Option<Condition> {
+        let Stored::Ticks { shown, .. } = self.stored else {
+            return None;
+        };
+        let is = |op, tick: i64| Condition::compare(self.name(), op, tick.to_le_bytes());
+        // The least tick is no time.
+        let before = is(Comparison::Lt, shown.0).and(is(Comparison::Ne, i64::MIN));
+        Some(before.or(is(Comparison::Gt, shown.1)))
     }
 }
 

@@ -13,7 +13,9 @@ use crate::statistics;
 use crate::write::ArraySink;
 use async_trait::async_trait;
 use azulejo::array::PinnedSnapshot;
-use azulejo::{Array, ArrayHandle, Subarray, TimeRange};
+use azulejo::condition::Meaning;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::{Array, ArrayHandle, ReadOptions, Subarray, TimeRange};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{SchemaExt, Statistics};
@@ -364,6 +366,34 @@ impl TableProvider for ArrayTable {
 }
 
 impl ArrayTable {
+    /// The plan of an update: its rows are inserted where others lie. Attributes that keep their values
+    /// come with them as SQL shows them, and what it cannot show would be lost.
+    pub(crate) async fn update(
+        &self,
+        state: &dyn Session,
+        rows: Arc<dyn ExecutionPlan>,
+        kept: &[String],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        for column in self.columns.all() {
+            let kept = kept.iter().any(|name| name == column.name());
+            let Some(hidden) = column.hidden().filter(|_| kept) else {
+                continue;
+            };
+            let array = self.current().await?;
+            let mut options = ReadOptions::new().meaning(Meaning::Sql);
+            options.condition = Some(hidden);
+            let found = blocking(move || array.aggregate(options, &[Aggregate::Count]));
+            if found.await? != [AggregateValue::Unsigned(0)] {
+                return Err(DataFusionError::Plan(format!(
+                    "UPDATE {}: some cells of {} hold times that SQL cannot show, and would lose them; set it too, or change the array otherwise",
+                    self.place.uri(),
+                    column.name()
+                )));
+            }
+        }
+        self.insert_into(state, rows, InsertOp::Append).await
+    }
+
     /// The plan of a delete: nothing is deleted before it runs. `going` finds the coordinates of the
     /// rows, for what an array cannot keep as a condition.
     pub(crate) async fn delete(

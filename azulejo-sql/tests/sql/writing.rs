@@ -2,8 +2,10 @@
 //! change nothing else.
 
 use super::support::{TestResult, at_once, plan, refused, rows};
+use azulejo::column::ColumnType;
 use azulejo::format::filter::{Filter, Pipeline};
-use azulejo::{Config, Context};
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
 use azulejo_sql::session_in;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -560,6 +562,49 @@ async fn deletes_by_coordinates_take_no_others_along() -> TestResult {
         refused(&session, delete).await;
     }
     assert_eq!(rows(&session, "SELECT count(*) FROM d").await?, ["2"]);
+    Ok(())
+}
+
+/// Rows are written as SQL shows them: days that it cannot show would be lost.
+#[tokio::test]
+async fn updates_do_not_lose_days_that_sql_cannot_show() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let place = context.array("mem://far");
+    let schema = ArraySchema::sparse()
+        .dimension("id", 0i64..=99, 10)
+        .attribute("d", Datatype::DateTimeDay)
+        .attribute("v", Datatype::Int64);
+    place.create(schema.build()?)?;
+    let write = |id: i64, day: i64| -> TestResult {
+        let of_days = ColumnType::new("d", Datatype::DateTimeDay);
+        let mut writer = place.writer(WriteOptions::new())?;
+        writer.write(&ColumnSet::of([
+            ColumnBuffers::of_values("id", vec![id]),
+            ColumnBuffers::of_raw(of_days, day.to_le_bytes().to_vec(), None, None)?,
+            ColumnBuffers::of_values("v", vec![0i64]),
+        ])?)?;
+        writer.finish()?;
+        Ok(())
+    };
+    write(1, 19_844)?;
+    // No day.
+    write(2, i64::MIN)?;
+    let update = "UPDATE 'mem://far' SET v = v + 1";
+    rows(&session, update).await?;
+    let all = "SELECT id, d, v FROM 'mem://far' ORDER BY id";
+    let before = ["1|2024-05-01|1", "2|∅|1"];
+    assert_eq!(rows(&session, all).await?, before);
+    for day in [1 << 40, -(1 << 40)] {
+        write(3, day)?;
+        let error = refused(&session, update).await;
+        assert!(error.contains("cells of d hold times"), "{error}");
+    }
+    let both = "UPDATE 'mem://far' SET v = 7, d = DATE '2024-05-02' WHERE id = 3";
+    rows(&session, both).await?;
+    let after = ["1|2024-05-01|1", "2|∅|1", "3|2024-05-02|7"];
+    assert_eq!(rows(&session, all).await?, after);
+    rows(&session, update).await?;
     Ok(())
 }
 
