@@ -97,7 +97,7 @@ fn update(
     let kept = names.filter(|name| stays(name)).cloned().collect();
     let target = ChangedTable {
         table: provider,
-        rows: Rows::Made { kept },
+        rows: Rows::Made(kept),
     };
     Ok(DmlStatement::new(
         name.clone(),
@@ -184,7 +184,7 @@ struct ChangedTable {
 #[derive(Debug)]
 enum Rows {
     /// Those of its input, in which some attributes keep their values.
-    Made { kept: Vec<String> },
+    Made(Vec<String>),
     All,
     /// Those for which an expression is true.
     Of(Expr),
@@ -222,7 +222,7 @@ impl TableProvider for ChangedTable {
             return Err(DataFusionError::Internal("a change of no array".into()));
         };
         match &self.rows {
-            Rows::Made { kept } => table.update(state, input, kept).await,
+            Rows::Made(kept) => table.update(state, input, kept).await,
             Rows::All => table.delete("DELETE FROM", &[], None).await,
             Rows::Of(filter) => {
                 let filters = std::slice::from_ref(filter);

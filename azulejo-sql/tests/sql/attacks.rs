@@ -339,6 +339,18 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             &["2"],
         ),
         ("d < now()".to_owned(), &["0", "1", "2"]),
+        // So does text that is a moment.
+        ("t < '1970-01-01T00:00:00.5'".to_owned(), &["0", "1"]),
+        ("t = '1970-01-01T00:00:00.5'".to_owned(), &[]),
+        ("'1969-12-31T23:59:59.5' < t".to_owned(), &["1", "2", "3"]),
+        (
+            "u NOT IN ('1970-01-01T00:00:00.5', '1970-01-01T00:00:01')".to_owned(),
+            &["0", "1"],
+        ),
+        (
+            "t BETWEEN '1969-12-31T23:59:59.5' AND '1970-01-01T00:00:01.5'".to_owned(),
+            &["1", "2"],
+        ),
     ];
     for table in ["plain", "stored"] {
         for (condition, expected) in cases {
