@@ -276,6 +276,40 @@ fn bytes_type(column: &ColumnType) -> ColumnType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use azulejo::column::ColumnBuilder;
+    use azulejo::format::ArraySchema;
+    use azulejo::format::schema::{Attribute, SchemaEvolution};
+    use azulejo::{ColumnBuffers, Config, Context, WriteOptions};
+
+    #[test]
+    fn text_of_sparse_arrays_is_null_where_cells_are_older() {
+        let context = Context::new(Config::default(), None).unwrap();
+        let place = context.array("mem://chars");
+        let of_chars = |name: &str| Attribute::new(name, Datatype::Char, CellValNum::Var);
+        let schema = ArraySchema::sparse()
+            .dimension("x", 0i64..=9, 4)
+            .attribute_with(of_chars("c"));
+        place.create(schema.build().unwrap()).unwrap();
+        let text = ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Var);
+        let mut text = ColumnBuilder::new(text);
+        text.append_cell(b"ab", true);
+        let cells = [ColumnBuffers::of_values("x", vec![1i64]), text.finish()];
+        let mut writer = place.writer(WriteOptions::new()).unwrap();
+        writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+        writer.finish().unwrap();
+        let nullable = |names: &[&str]| -> Vec<bool> {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let columns = Columns::new(&place.open().unwrap(), &names, false).unwrap();
+            columns.types().iter().map(|shown| shown.nullable).collect()
+        };
+        assert_eq!(nullable(&["x", "c"]), [false, false]);
+        let evolution = SchemaEvolution {
+            add_attributes: vec![of_chars("d")],
+            ..SchemaEvolution::default()
+        };
+        place.evolve(&evolution, None).unwrap();
+        assert_eq!(nullable(&["c", "d"]), [false, true]);
+    }
 
     #[test]
     fn raw_types_are_the_stored_ones() {

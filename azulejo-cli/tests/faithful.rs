@@ -420,24 +420,6 @@ fn text_is_bytes_only_where_somebody_wrote_bytes() {
     }
 }
 
-/// Every cell of a sparse array was written: only those are null that are older than their attribute.
-#[test]
-fn text_that_somebody_wrote_everywhere_cannot_be_null() {
-    let bench = Bench::new();
-    bench.write("a.csv", "x,c\n0,ab\n9,c\n");
-    bench.line("import a.csv a --dims x --type c=CHAR");
-    let nullable = |uri: &str, at: usize| {
-        bench.line(&format!("export a {uri}.parquet"));
-        bench.line(&format!("import {uri}.parquet {uri} --dims x"));
-        bench.json(&format!("schema {uri}"))["attributes"][at]["nullable"].clone()
-    };
-    assert_eq!(nullable("before", 0), false);
-    bench.line("evolve a --add-attr 'd CHAR var'");
-    assert_eq!(csv(&bench, "a"), "x,c,d\n0,ab,\n9,c,\n");
-    assert_eq!(nullable("after", 0), false);
-    assert_eq!(nullable("later", 1), true);
-}
-
 /// Text of a fixed length is filled up with zeros, which are none of it.
 #[test]
 fn text_of_fixed_length_ends_where_it_ends() {
