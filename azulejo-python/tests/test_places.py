@@ -344,6 +344,12 @@ def test_members_in_a_groups_folder_move_with_it_however_they_are_given(tmp_path
     az.move("g", "h")
     moved = az.open("h")
     assert {name: moved[name].shape for name in moved} == dict.fromkeys(["said", "text", "uri", "whole"], (3,))
+    # What is said to be relative is not looked for from the current folder.
+    group = az.open(tmp_path / "h", "w")
+    az.create_group(tmp_path / "h" / "below")
+    monkeypatch.chdir(tmp_path / "h" / "below")
+    group.add("a", "near", relative=True)
+    assert az.open(tmp_path / "h")["near"].shape == (3,)
 
 
 @pytest.mark.parametrize("value", [np.ma.masked, np.ma.MaskedArray([1, 2], [0, 1]), [-1, 2**63], None, [[1]]], ids=repr)

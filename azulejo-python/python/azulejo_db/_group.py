@@ -164,6 +164,9 @@ class Group(MutableMapping[str, Any]):
         if not isinstance(member, (str, os.PathLike, Array, Group)):
             raise TypeError(f"a member is an array, a group or a URI, not {member!r}")
         uri = member.uri if isinstance(member, (Array, Group)) else os.fspath(member)
+        if relative and not os.path.isabs(uri) and "://" not in uri:
+            # A name in the group, whatever the current folder.
+            return uri, True, name
         base, whole = _whole(self._uri) + "/", _whole(uri)
         if relative is not False and whole.startswith(base):
             return whole[len(base):], True, name
