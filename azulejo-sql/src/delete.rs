@@ -109,12 +109,17 @@ impl Delete {
         let delete = until_given_up(counted, move |wanted| {
             // It may have waited since it was planned, for other statements to end.
             let array = place.open().map_err(external)?;
-            if array.schema_name() != self.array.schema_name() || has_nulls(&array, &self.compared)?
-            {
+            let changed = if array.schema_name() != self.array.schema_name() {
+                Some("its schema has changed".to_owned())
+            } else if has_nulls(&array, &self.compared)? {
+                Some(format!("cells of {} became null", self.compared.join(", ")))
+            } else {
+                None
+            };
+            if let Some(changed) = changed {
                 return Err(DataFusionError::Execution(format!(
-                    "DELETE FROM {}: its schema has changed, or cells of {} became null, since the statement was planned; nothing was deleted",
-                    self.place.uri(),
-                    self.compared.join(", ")
+                    "DELETE FROM {}: {changed} since the statement was planned; nothing was deleted",
+                    self.place.uri()
                 )));
             }
             let mut options = ReadOptions::new().meaning(Meaning::Sql);

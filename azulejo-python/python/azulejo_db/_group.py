@@ -163,8 +163,9 @@ class Group(MutableMapping[str, Any]):
     def _named(self, member: Any, name: str | None, relative: bool | None) -> tuple[str, bool, str | None]:
         if not isinstance(member, (str, os.PathLike, Array, Group)):
             raise TypeError(f"a member is an array, a group or a URI, not {member!r}")
-        uri = member.uri if isinstance(member, (Array, Group)) else os.fspath(member)
-        if relative and not os.path.isabs(uri) and "://" not in uri:
+        opened = isinstance(member, (Array, Group))
+        uri = member.uri if opened else os.fspath(member)
+        if relative and not opened and not os.path.isabs(uri) and "://" not in uri:
             # A name in the group, whatever the current folder.
             return uri, True, name
         base, whole = _whole(self._uri) + "/", _whole(uri)
