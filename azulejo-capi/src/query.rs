@@ -491,6 +491,8 @@ capi! {
             return Err("Setting a subarray on an already initialized query is not supported.".into());
         }
         state.subarray = Some(ranges);
+        // Other cells are asked for: what came of those before a failure does not count.
+        state.read = None;
     }
 
     /// A copy of the subarray.

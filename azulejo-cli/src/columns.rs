@@ -10,7 +10,7 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::array::Fragment;
 use azulejo::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::column::ColumnType;
-use azulejo::format::schema::FieldIndex;
+use azulejo::format::schema::{Attribute, FieldIndex};
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::{Array, ColumnSet};
 use std::collections::BTreeSet;
@@ -182,11 +182,13 @@ fn fill_without_text(array: &Array, column: &ColumnType) -> Option<Vec<u8>> {
     let schema = array.schema();
     let mut attributes = schema.attributes.iter();
     let attribute = attributes.find(|a| text && *a.name == *column.name)?;
-    // Of a sparse array those are that are older than the attribute.
-    let is_older = |fragment: &Fragment| {
-        let mut attributes = fragment.schema().attributes.iter();
-        attributes.all(|a| a.name != attribute.name || a.datatype != attribute.datatype)
+    // Of a sparse array those are that are older than the attribute, or its type.
+    let has = |of: &Attribute| {
+        of.name == attribute.name
+            && (of.datatype, of.cell_val_num) == (attribute.datatype, attribute.cell_val_num)
+            && !of.nullable
     };
+    let is_older = |fragment: &Fragment| !fragment.schema().attributes.iter().any(has);
     let unwritten = schema.is_dense() || array.fragments().iter().any(is_older);
     (unwritten && str::from_utf8(&attribute.fill_value).is_err())
         .then(|| attribute.fill_value.clone())
@@ -278,7 +280,7 @@ mod tests {
     use super::*;
     use azulejo::column::ColumnBuilder;
     use azulejo::format::ArraySchema;
-    use azulejo::format::schema::{Attribute, SchemaEvolution};
+    use azulejo::format::schema::SchemaEvolution;
     use azulejo::{ColumnBuffers, Config, Context, WriteOptions};
 
     #[test]
