@@ -49,8 +49,7 @@ pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{
-    clean_up_unseen, encode_tile, gone, is_still_there, may_come_late, put_if_there,
-    put_tile_if_there,
+    check_still_there, clean_up_unseen, encode_tile, may_come_late, put_if_there, put_tile_if_there,
 };
 pub use time_range::TimeRange;
 

@@ -10,7 +10,8 @@ use crate::on_behalf::{self, on_nobodys_behalf};
 use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
 use azulejo_format::filter::EncryptionKey;
 use compute_pool::ComputePool;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Settings and resources of a family of queries; cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,6 +49,7 @@ struct ContextInner {
     stores: Stores,
     pool: Arc<ComputePool>,
     buffers: BufferPool,
+    unanswered: Arc<Mutex<HashSet<String>>>,
 }
 
 /// An object or folder, and the storage that keeps it.
@@ -96,6 +98,7 @@ impl Context {
             stores,
             pool,
             buffers,
+            unanswered: Arc::default(),
         });
         Ok(Self {
             inner,
@@ -212,6 +215,7 @@ impl Context {
             stores,
             pool: Arc::clone(&self.inner.pool),
             buffers: BufferPool::of_context(idle),
+            unanswered: Arc::clone(&self.inner.unanswered),
         });
         Self {
             inner,
@@ -243,6 +247,7 @@ impl Context {
             stores,
             pool,
             buffers,
+            unanswered,
         } = &*self.inner;
         let inner = Arc::new(ContextInner {
             config: config.clone(),
@@ -250,6 +255,7 @@ impl Context {
             stores: stores.cancellable(),
             pool: Arc::clone(pool),
             buffers: buffers.clone(),
+            unanswered: Arc::clone(unanswered),
         });
         Self {
             inner,
@@ -293,6 +299,14 @@ impl Context {
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.inner.buffers
+    }
+
+    /// Fragments whose commit was sent over a network and not answered, through this context and those
+    /// derived from it, by their names, which no two have. It may arrive later, and then they must be
+    /// there.
+    pub(crate) fn unanswered(&self) -> MutexGuard<'_, HashSet<String>> {
+        let unanswered = self.inner.unanswered.lock();
+        unanswered.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Threads for CPU work.

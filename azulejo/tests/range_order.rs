@@ -115,3 +115,16 @@ fn tiles_are_looked_at_once_for_many_places() {
     assert!(places.is_sorted_by(|a, b| a > b));
     assert!(counts.tiles() <= 2 * tiles, "{}", counts.tiles());
 }
+
+/// Where the cells of all places are too many for a batch those of some are read together.
+#[test]
+fn small_batches_do_not_make_each_place_a_read() {
+    let mut random = Random(5);
+    let array = array(&mut random, false, false);
+    let ranges: Vec<Range> = (0..1000).rev().map(|at| Range::of(at, at)).collect();
+    let whole = read(&array, &ReadOptions::new(), &ranges);
+    let counts = ReadCounts::new();
+    let options = ReadOptions::new().counted(&counts).batch_bytes(16 << 10);
+    assert!(read(&array, &options, &ranges) == whole);
+    assert!(counts.tiles() < 1000, "{}", counts.tiles());
+}

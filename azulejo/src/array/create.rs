@@ -175,6 +175,15 @@ fn is_taken(location: &Location, copying: bool) -> Result<bool> {
     })
 }
 
+/// Makes those of an array's folders that are missing.
+pub(super) fn make_folders(location: &Location) -> Result<()> {
+    let Location { storage, path } = location;
+    for folder in FOLDERS {
+        storage.make_folder(&path.join(folder.name()))?;
+    }
+    storage.make_folder(&path.join(SCHEMA_FOLDER).join(ENUMERATIONS_FOLDER))
+}
+
 /// Makes those of an array's folders that are missing and stores a schema, which makes it visible.
 pub(super) fn put_schema(
     context: &Context,
@@ -182,14 +191,7 @@ pub(super) fn put_schema(
     schema: &ArraySchema,
     name: &TimestampedName,
 ) -> Result<()> {
-    for folder in FOLDERS {
-        location
-            .storage
-            .make_folder(&location.path.join(folder.name()))?;
-    }
-    location
-        .storage
-        .make_folder(&location.path.join(SCHEMA_FOLDER).join(ENUMERATIONS_FOLDER))?;
+    make_folders(location)?;
     put_tile(
         context,
         location,

@@ -1,9 +1,9 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
-use super::create::{put_schema, remove_empty_folders};
+use super::create::{make_folders, remove_empty_folders};
 use super::directory::sort_schemas;
 use super::head::{Commits, Head};
-use super::tile_object::{clean_up_unseen, gone, is_still_there, put_tile};
+use super::tile_object::{check_still_there, clean_up_unseen, put_tile, put_tile_if_there};
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, ArrayLock};
 use crate::clock;
@@ -111,21 +111,18 @@ pub(super) fn put_next(
     name: &TimestampedName,
 ) -> Result<()> {
     let (location, latest) = (&head.location, head.schema_file());
-    if !is_still_there(location, Some(&latest))? {
-        return Err(gone(location));
-    }
-    put_schema(context, location, next, name)?;
-    if is_still_there(location, Some(&latest))? {
-        return Ok(());
-    }
-    let schema = location.path.join(&schema_path(name, next.version));
-    if let Err(Error::NotFound { .. }) = location.storage.size(&schema) {
-        // It was moved with the array, or went with it.
-        return Ok(());
-    }
-    location.storage.delete(&[schema])?;
-    remove_empty_folders(location)?;
-    Err(gone(location))
+    // No folders are made where it was.
+    check_still_there(location, Some(&latest))?;
+    make_folders(location)?;
+    let path = schema_path(name, next.version);
+    put_tile_if_there(context, location, Some(&latest), &path, &next.encode()).inspect_err(
+        |error| {
+            if let Error::NotFound { .. } = error {
+                // The first error is the one to report.
+                let _ = remove_empty_folders(location);
+            }
+        },
+    )
 }
 
 /// Says of a refusal that another one has just changed the schema, if that is so: what was asked for

@@ -1,7 +1,7 @@
 //! Writing key-values of arrays and groups: one file a commit.
 
 use super::head::Head;
-use super::tile_object::{gone, is_still_there, put_tile_if_there};
+use super::tile_object::{check_still_there, put_tile_if_there};
 use super::{ArrayHandle, Snapshot};
 use crate::clock;
 use crate::context::{Context, Location};
@@ -94,8 +94,8 @@ impl MetadataWriter {
         let storage = &self.location.storage;
         let schema = self.schema.as_deref();
         // No folder is made where it was.
-        if schema.is_some() && !is_still_there(&self.location, schema)? {
-            return Err(gone(&self.location));
+        if schema.is_some() {
+            check_still_there(&self.location, schema)?;
         }
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
@@ -115,8 +115,10 @@ impl Snapshot {
     /// Begins to change this array's key-values.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it was deleted meanwhile.
+    /// [`Error::NotFound`] if it was deleted meanwhile, [`Error::InvalidArgument`] if it was opened by
+    /// the name of a moment.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        self.refuse_moment()?;
         if ObjectType::at(self.location())?.is_none() {
             return Err(Error::NotFound {
                 uri: self.uri().to_string(),

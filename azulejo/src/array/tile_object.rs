@@ -71,8 +71,8 @@ pub(crate) fn put_if_there(
     } = location;
     let file = folder.join(path);
     // Another array is not to have the file even for a moment.
-    if schema.is_some() && !is_still_there(location, schema)? {
-        return Err(gone(location));
+    if schema.is_some() {
+        check_still_there(location, schema)?;
     }
     storage.put(&file, body)?;
     if is_still_there(location, schema)? {
@@ -102,6 +102,17 @@ pub(crate) fn is_still_there(location: &Location, schema: Option<&str>) -> Resul
         Ok(_) => Ok(true),
         Err(Error::NotFound { .. }) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// As [`is_still_there`], as an error.
+///
+/// # Errors
+/// [`Error::NotFound`], and errors of the storage.
+pub(crate) fn check_still_there(location: &Location, schema: Option<&str>) -> Result<()> {
+    match is_still_there(location, schema)? {
+        true => Ok(()),
+        false => Err(gone(location)),
     }
 }
 

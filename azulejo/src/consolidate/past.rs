@@ -95,7 +95,7 @@ impl ArrayHandle {
             fragments: copied.fragments,
             delete,
         };
-        new.commit(&location, &lock)?;
+        new.commit(&location, &lock, &past.now)?;
         changes.commit()?;
         Ok(restored)
     }
@@ -320,7 +320,7 @@ struct Restoration {
 impl Restoration {
     /// Makes all of it count by one file: with a part of it there would be cells twice, or none.
     /// What cannot be committed is removed.
-    fn commit(self, location: &Location, lock: &ArrayLock) -> Result<()> {
+    fn commit(self, location: &Location, lock: &ArrayLock, now: &Snapshot) -> Result<()> {
         let Self { fragments, delete } = self;
         if fragments.is_empty() && delete.is_none() {
             return Ok(());
@@ -331,7 +331,8 @@ impl Restoration {
             let _ = location.storage.delete(&folders);
         })?;
         if fragments.len() > 1 || delete.is_some() {
-            return commit_at_once(location, &fragments, delete.as_ref());
+            let array = (now.schema_name(), now.schema().version);
+            return commit_at_once(location, array, &fragments, delete.as_ref());
         }
         // No other file is needed for one, and old versions have none for several.
         let mut fragments = fragments.into_iter();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::array::TimeRange;
+use crate::array::{Snapshot, TimeRange};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::condition::{Comparison, Condition};
 use crate::config::Config;
@@ -418,6 +418,28 @@ fn an_evolution_in_a_group_that_is_moved_goes_along_or_is_refused() {
         is_array(&other, &format!("{to}/a"));
         assert!(!std::path::Path::new(&group).exists());
     }
+}
+
+#[test]
+fn nothing_is_written_to_what_was_opened_by_the_name_of_a_moment() {
+    let context = context();
+    make_array(&context, "mem://a");
+    context
+        .object("mem://a")
+        .create_snapshot("v1", None)
+        .unwrap();
+    let opened = [
+        Snapshot::clone(&context.array("mem://a@v1").open().unwrap()),
+        context.array("mem://a@v1").snapshot().unwrap(),
+    ];
+    for snapshot in opened {
+        let refused = snapshot.writer(WriteOptions::new()).err();
+        assert!(matches!(refused, Some(Error::InvalidArgument(_))));
+        let refused = snapshot.change_metadata().err();
+        assert!(matches!(refused, Some(Error::InvalidArgument(_))));
+    }
+    let now = context.array("mem://a").open().unwrap();
+    assert!(now.change_metadata().is_ok());
 }
 
 #[test]

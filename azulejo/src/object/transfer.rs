@@ -7,7 +7,7 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{ReadRange, ReadRequest, Uri, is_temporary, path_in};
-use azulejo_format::path::{COMMITS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER};
+use azulejo_format::path::{COMMITS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, SCHEMA_FOLDER};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -472,7 +472,12 @@ fn without_remains(file: &str) -> String {
 
 /// Whether a file of an object, or of one inside, counts by itself, as soon as it is there.
 fn counts(file: &str) -> bool {
-    const FOLDERS: [&str; 3] = [COMMITS_FOLDER, METADATA_FOLDER, GROUP_DETAILS_FOLDER];
+    const FOLDERS: [&str; 4] = [
+        COMMITS_FOLDER,
+        METADATA_FOLDER,
+        GROUP_DETAILS_FOLDER,
+        SCHEMA_FOLDER,
+    ];
     let folder = file.rsplit('/').nth(1);
     folder.is_some_and(|folder| FOLDERS.contains(&folder)) || file.ends_with(".ok")
 }
@@ -758,4 +763,29 @@ pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()
         start = end;
     }
     upload.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_a_change_count_is_known() {
+        for file in [
+            "__commits/__1_1_x_22.wrt",
+            "a/__meta/__1_1_x",
+            "a/__schema/__1_1_x",
+            "__group/__1_1_x",
+            "a/__1_1_x.ok",
+        ] {
+            assert!(counts(file), "{file}");
+        }
+        for file in [
+            "__schema/__enumerations/x",
+            "__fragments/__1_1_x_22/a0.tdb",
+            "x",
+        ] {
+            assert!(!counts(file), "{file}");
+        }
+    }
 }

@@ -159,18 +159,21 @@ pub(crate) struct WrittenDelete {
     pub tile: Bytes,
 }
 
-/// Makes fragments count, and a delete, by one file: readers see all of that or nothing.
+/// Makes fragments count, and a delete, by one file, in an array of this version that has a schema of
+/// this file name: readers see all of that or nothing.
 ///
 /// # Errors
 /// As [`WrittenFragment::commit`].
 pub(crate) fn commit_at_once(
     location: &Location,
+    (schema_name, version): (&str, FormatVersion),
     fragments: &[WrittenFragment],
     delete: Option<&WrittenDelete>,
 ) -> Result<()> {
     let folders: Vec<StorePath> = fragments.iter().map(|f| f.folder.clone()).collect();
     let names: Vec<_> = fragments.iter().map(|f| (&f.name, f.version)).collect();
-    put_consolidated(location, None, &names, delete, &|whole, error| {
+    let schema = seen(schema_name, version);
+    put_consolidated(location, schema, &names, delete, &|whole, error| {
         clean_up_unseen(&*location.storage, whole, &folders, error);
     })
 }
@@ -206,4 +209,37 @@ fn put_consolidated(
     put_if_there(location, schema, &path, body.into()).inspect_err(|error| {
         failed(&location.path.join(&path), error);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::context::Context;
+    use azulejo_format::ArraySchema;
+
+    #[test]
+    fn what_is_restored_is_not_committed_to_another_array() {
+        let context = Context::new(Config::default(), None).unwrap();
+        let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10);
+        let place = context.array("mem://a");
+        place.create(new.build().unwrap()).unwrap();
+        let array = place.snapshot().unwrap();
+        let version = array.schema().version;
+        let delete = WrittenDelete {
+            name: TimestampedName::versioned(5, 5, version.number()),
+            tile: Bytes::from_static(b"tile"),
+        };
+        let location = array.location();
+        let commit = |schema: &str| commit_at_once(location, (schema, version), &[], Some(&delete));
+        let commits = || {
+            let folder = location.path.join("__commits");
+            location.storage.list(&folder).unwrap().len()
+        };
+        let refused = commit("__1_1_0123456789abcdef0123456789abcdef").unwrap_err();
+        assert!(matches!(refused, Error::NotFound { .. }), "{refused}");
+        assert_eq!(commits(), 0);
+        commit(array.schema_name()).unwrap();
+        assert_eq!(commits(), 1);
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::commit::commit_together;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
-use crate::array::{gone, is_still_there};
+use crate::array::check_still_there;
 use crate::cancel::Operation;
 use crate::column::FieldView;
 use crate::context::{Context, Location};
@@ -202,9 +202,7 @@ impl Fragments {
                 ..
             } = &self.target;
             location.storage.settle(&location.path)?;
-            if !is_still_there(location, Some(schema_name))? {
-                return Err(gone(location));
-            }
+            check_still_there(location, Some(schema_name))?;
             let done = std::mem::take(&mut self.done).into_iter();
             return Ok(done.map(|fragment| fragment.name().clone()).collect());
         }

@@ -15,16 +15,7 @@ use azulejo_format::path::{
 };
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Fragments whose commit was sent over a network and not answered, by their names, which no two have.
-/// It may arrive later, and then they must be there.
-static UNANSWERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-fn unanswered() -> MutexGuard<'static, BTreeSet<String>> {
-    UNANSWERED.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::collections::{BTreeMap, HashSet};
 
 impl ArrayHandle {
     /// Makes fragments that were written with
@@ -50,7 +41,8 @@ impl ArrayHandle {
         let names: Vec<TimestampedName> = fragments.iter().map(|(name, _)| name.clone()).collect();
         let failed = |commit: &StorePath, error: &Error| {
             if location.storage.locking().is_none() && may_come_late(commit, error) {
-                unanswered().extend(names.iter().map(ToString::to_string));
+                let names = names.iter().map(ToString::to_string);
+                self.context.unanswered().extend(names);
             }
         };
         match fragments.as_slice() {
@@ -70,7 +62,7 @@ impl ArrayHandle {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a fragment that counts already, or may count later, as its commit was
-    /// sent and not answered; nothing is removed then.
+    /// sent through the same context and not answered; nothing is removed then.
     pub fn discard_fragments(&self, names: &[String]) -> Result<()> {
         let (_lock, head) = Head::locked(&self.context, &self.uri)?;
         let commits = head.commits(&self.context)?;
@@ -81,7 +73,7 @@ impl ArrayHandle {
         let mut folders: Vec<StorePath> = Vec::with_capacity(fragments.len());
         for (name, version) in &fragments {
             let written = name.to_string();
-            if unanswered().contains(&written) {
+            if self.context.unanswered().contains(&written) {
                 return Err(Error::InvalidArgument(format!(
                     "{}: the commit of the fragment {name} was sent and not answered; it may count later",
                     self.uri

@@ -37,8 +37,8 @@ pub(in crate::read) struct RangeSequence {
     reader: SparseReader,
     /// The ranges of the reads to come.
     later: VecDeque<Vec<Range>>,
-    /// Whether several of these may be made together: their cells were few so far.
-    together: bool,
+    /// How many of these may be made together: fewer where the cells of so many were too many.
+    together: usize,
     few_batches: bool,
 }
 
@@ -58,7 +58,7 @@ impl RangeSequence {
             waiting,
             later,
             // Cells are told apart by coordinates, which are to be those that they were selected by.
-            together: filters.keeps_values(),
+            together: if filters.keeps_values() { TOGETHER } else { 0 },
             few_batches: false,
         })
     }
@@ -88,12 +88,14 @@ impl RangeSequence {
             if batch.is_some() {
                 return Ok(batch);
             }
-            if self.together && self.later.len() >= MANY {
-                match self.next_together().await? {
+            let some = self.later.len().min(self.together);
+            if some >= MANY {
+                match self.next_together(some).await? {
                     Some(cells) if cells.cell_num > 0 => return Ok(Some(Batch::Own(cells))),
-                    Some(_) => continue,
-                    None => self.together = false,
+                    Some(_) => {}
+                    None => self.together = some / 4,
                 }
+                continue;
             }
             let Some(ranges) = self.later.pop_front() else {
                 return Ok(None);
@@ -108,12 +110,11 @@ impl RangeSequence {
 }
 
 impl RangeSequence {
-    /// The cells of many of the next reads; `None` if they are too many to be put in order here.
+    /// The cells of `some` of the next reads; `None` if they are too many to be put in order here.
     ///
     /// For example the ranges 9 to 9, 4 to 5 and 4 to 4: the cells at 4, 5 and 9 are read, and those
     /// at 9, 4, 5 and 4 given out.
-    async fn next_together(&mut self) -> Result<Option<BatchColumns>> {
-        let some = self.later.len().min(TOGETHER);
+    async fn next_together(&mut self, some: usize) -> Result<Option<BatchColumns>> {
         let ranges: Vec<Range> = self.later.iter().take(some).flatten().cloned().collect();
         let Some(dimension) = self.array.schema().domain.dimensions.first().cloned() else {
             return Ok(None);
