@@ -108,11 +108,20 @@ impl GroupHandle {
             uri: uri.to_string(),
         };
         let storage = &location.storage;
-        let is_copy =
-            || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
-        if ObjectType::at(&location)?.is_some() || !copying && is_copy()? {
-            return Err(taken());
-        }
+        let refuse_if_taken = || {
+            let has_note =
+                || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
+            match ObjectType::at(&location)?.is_some() || !copying && has_note()? {
+                true => Err(taken()),
+                false => Ok(()),
+            }
+        };
+        // Nothing is locked in what others have made.
+        refuse_if_taken()?;
+        // Two who both see that nothing is there would make a group and an array of one folder.
+        let lock = ArrayLock::wait_to_make(&location)?;
+        refuse_if_taken()?;
+        lock.confirm(&location)?;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
         // Of two who make it at once, one has made it.
         match put_first(&**storage, &location.path.join(GROUP_FILE), Bytes::new()) {
