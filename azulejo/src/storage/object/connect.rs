@@ -144,8 +144,10 @@ impl ServiceSettings<'_> {
         if let Some(host) = self.get("proxy_host") {
             let scheme = self.get("proxy_scheme").unwrap_or("http");
             let user = match (self.get("proxy_username"), self.get("proxy_password")) {
-                (Some(user), Some(password)) => format!("{user}:{password}@"),
-                (Some(user), None) => format!("{user}@"),
+                (Some(user), Some(password)) => {
+                    format!("{}:{}@", in_url(user), in_url(password))
+                }
+                (Some(user), None) => format!("{}@", in_url(user)),
                 _ => String::new(),
             };
             let port = self.number("proxy_port").filter(|port| *port > 0);
@@ -154,6 +156,20 @@ impl ServiceSettings<'_> {
         }
         Ok(options)
     }
+}
+
+/// A name or password as a URL has it: signs that would end it there are escaped.
+fn in_url(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            byte => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
 }
 
 /// Finds out everything a client needs; makes no request.
@@ -354,8 +370,11 @@ fn s3(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats, secrets: &mut
             builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256");
         }
         Some("kms") => {
-            builder =
-                builder.with_sse_kms_encryption(family.get("sse_kms_key_id").unwrap_or_default());
+            builder = builder.with_config("aws_server_side_encryption".parse()?, "aws:kms");
+            // Without one it is the key that the service keeps for the account.
+            if let Some(key) = family.get("sse_kms_key_id") {
+                builder = builder.with_config("aws_sse_kms_key_id".parse()?, key);
+            }
         }
         Some(other) => {
             return Err(Error::InvalidArgument(format!(
@@ -386,7 +405,15 @@ fn s3(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats, secrets: &mut
 fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
     use AmazonS3ConfigKey as Key;
     let mut fresh = AmazonS3Builder::new();
-    for key in [
+    // How objects are encrypted is nothing that a program may lose.
+    let encryption = [
+        "aws_server_side_encryption",
+        "aws_sse_kms_key_id",
+        "aws_sse_bucket_key_enabled",
+        "aws_sse_customer_key_base64",
+    ];
+    let encryption = encryption.into_iter().filter_map(|name| name.parse().ok());
+    let keys = [
         Key::AccessKeyId,
         Key::SecretAccessKey,
         Key::Region,
@@ -402,7 +429,16 @@ fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
         Key::S3Express,
         Key::RequestPayer,
         Key::DisableTagging,
-    ] {
+        Key::ConditionalPut,
+        Key::CopyIfNotExists,
+        Key::StsEndpoint,
+        Key::MetadataEndpoint,
+        Key::ImdsV1Fallback,
+        Key::ContainerCredentialsRelativeUri,
+        Key::ContainerCredentialsFullUri,
+        Key::ContainerAuthorizationTokenFile,
+    ];
+    for key in keys.into_iter().chain(encryption) {
         if let Some(value) = builder.get_config_value(&key) {
             fresh = fresh.with_config(key, value);
         }
