@@ -718,6 +718,15 @@ impl StorageLayer for Stopping {
         self.bucket.copy_here(from, to)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !StorageLayer::copy_here(self, from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Many objects in another bucket, or one after another.
     fn rename(&self, _from: &StorePath, _to: &StorePath) -> Result<()> {
         Err(Error::Internal("nothing moves at once".into()))

@@ -6,7 +6,7 @@ use crate::array::{ArrayLock, is_claim, remove_claims};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
-use crate::storage::{ReadRange, ReadRequest, Uri, is_temporary, path_in};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Uri, is_temporary, path_in};
 use azulejo_format::path::{COMMITS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -348,15 +348,107 @@ fn copy_parts(
     Note::begun(from_uri).put(target)?;
     tree.make_folders(target, false)?;
     let (mut done, operation) = (0, context.begin());
-    for (file, size) in &tree.files {
+    let total = tree.files.len() as u64;
+    // Where nothing comes here, files of any size are copied side by side.
+    let most = match waits(location) || waits(target) {
+        true if Arc::ptr_eq(&location.storage, &target.storage) => LARGEST_COPIED_THERE,
+        true => PIECE,
+        false => 0,
+    };
+    let mut files = tree.files.iter().peekable();
+    while files.peek().is_some() {
         operation.check()?;
-        context.report("files", done, tree.files.len() as u64);
-        done += 1;
-        if !is_marker(file) && !there.contains(file) {
-            operation.runs(|| copy_file(&location.join(file), &target.join(file), *size))?;
+        context.report("files", done, total);
+        let mut batch = Batch::default();
+        while let Some((file, size)) = files.next_if(|(file, size)| {
+            let here = is_marker(file) || there.contains(file);
+            here || batch.takes(file, *size, most)
+        }) {
+            done += 1;
+            if !is_marker(file) && !there.contains(file) {
+                batch.add(file, *size);
+            }
         }
+        operation.runs(|| batch.copy(location, target))?;
     }
     Ok(())
+}
+
+/// Whether a storage answers over a network, where a file after the other would be nothing but
+/// waiting.
+fn waits(location: &Location) -> bool {
+    let storage = &location.storage;
+    !storage.latency().is_low() && storage.locking().is_none()
+}
+
+/// Files that are copied side by side.
+#[derive(Debug, Default)]
+struct Batch<'a> {
+    files: Vec<(&'a str, Option<u64>)>,
+    bytes: u64,
+    rank: Option<(usize, std::cmp::Reverse<usize>)>,
+}
+
+/// Files of a batch at most.
+const LARGEST_BATCH: usize = 64;
+
+impl<'a> Batch<'a> {
+    /// Whether another file is copied beside these, which have `most` bytes then at most. Those of
+    /// another rank come later.
+    fn takes(&self, file: &str, size: Option<u64>, most: u64) -> bool {
+        self.files.is_empty()
+            || most > 0
+                && self.files.len() < LARGEST_BATCH
+                && self.rank == Some(rank(file))
+                && size.is_some_and(|size| self.bytes.saturating_add(size) <= most)
+    }
+
+    fn add(&mut self, file: &'a str, size: Option<u64>) {
+        self.rank = Some(rank(file));
+        // One whose size is not known stays alone, as one that is too large does.
+        self.bytes = self.bytes.saturating_add(size.unwrap_or(u64::MAX));
+        self.files.push((file, size));
+    }
+
+    fn copy(&self, from: &Location, to: &Location) -> Result<()> {
+        match self.files.as_slice() {
+            [] => Ok(()),
+            [(file, size)] => copy_file(&from.join(file), &to.join(file), *size),
+            files => {
+                let pairs: Vec<(StorePath, StorePath)> = files
+                    .iter()
+                    .map(|(file, _)| (from.path.join(file), to.path.join(file)))
+                    .collect();
+                if Arc::ptr_eq(&from.storage, &to.storage) && to.storage.copy_all_here(&pairs)? {
+                    return Ok(());
+                }
+                if self.bytes > PIECE {
+                    // More than is to be held at a time.
+                    return files.iter().try_for_each(|(file, size)| {
+                        copy_file(&from.join(file), &to.join(file), *size)
+                    });
+                }
+                let whole = pairs.iter().map(|(path, _)| ReadRequest {
+                    path: path.clone(),
+                    range: ReadRange::All,
+                });
+                let bodies = from.storage.read(&whole.collect::<Vec<_>>())?;
+                let targets = pairs.iter().map(|(_, path)| path).zip(bodies);
+                if !waits(to) {
+                    return targets
+                        .into_iter()
+                        .try_for_each(|(path, body)| to.storage.put(path, body));
+                }
+                let mut uploads = Vec::with_capacity(pairs.len());
+                for (path, body) in targets {
+                    let mut upload = to.storage.upload(path)?;
+                    upload.write(&body)?;
+                    uploads.push(upload);
+                }
+                to.storage.finish_all(uploads)
+            }
+        }
+    }
 }
 
 /// Copies what makes objects exist.
