@@ -5,6 +5,8 @@ use crate::condition::{Comparison, Condition};
 use crate::config::Config;
 use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::group::NewMember;
+#[cfg(feature = "object-store")]
+use crate::storage::IoOp;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
 use crate::write::{WriteLayout, WriteOptions};
 use azulejo_format::metadata::MetadataValue;
@@ -760,6 +762,42 @@ fn a_move_in_an_object_store_can_be_gone_on_with() {
         stops += 1;
     }
     assert!(stops > 5, "{stops}");
+}
+
+/// Many files at a time, and here only where nothing else can be.
+#[cfg(feature = "object-store")]
+#[test]
+fn copies_in_and_between_object_stores_are_whole() {
+    let (one, other) = (
+        crate::storage::ObjectStorage::in_memory(),
+        crate::storage::ObjectStorage::in_memory(),
+    );
+    let context = context()
+        .with_scheme("one", Arc::new(one.clone()))
+        .and_then(|context| context.with_scheme("other", Arc::new(other)))
+        .unwrap();
+    make_array(&context, "one://a");
+    for i in 0..200 {
+        put(&context, &format!("one://a/mine/{i}"));
+    }
+    for (from, to, reads) in [
+        ("one://a", "one://b", false),
+        ("one://b", "other://c", true),
+        ("other://c", "mem://d", false),
+        ("mem://d", "one://e", false),
+    ] {
+        let before = one.io_stats();
+        context.object(from).copy_to(to).unwrap();
+        is_array(&context, to);
+        let gets = one.io_stats().since(&before).requests(IoOp::Get);
+        assert_eq!(gets > 200, reads, "{from} to {to}: {gets}");
+        let location = context.locate(&Uri::parse(to).unwrap()).unwrap();
+        let mine = location.storage.list(&location.path.join("mine")).unwrap();
+        assert_eq!(mine.len(), 200, "{to}");
+        assert!(mine.iter().all(|entry| entry.size == Some(4)), "{to}");
+        // All of it is there already.
+        context.object(from).copy_to(to).unwrap();
+    }
 }
 
 #[cfg(unix)]

@@ -570,3 +570,35 @@ fn http(family: &ServiceSettings<'_>, scheme: ObjectScheme, host: &str, stats: &
         .build()?;
     Ok(Arc::new(store))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_proxies_do_not_end_the_name_of_the_host() {
+        assert_eq!(in_url("plain-1.~_"), "plain-1.~_");
+        assert_eq!(in_url("p@ss:w/rd?#é%"), "p%40ss%3Aw%2Frd%3F%23%C3%A9%25");
+    }
+
+    #[test]
+    fn what_is_encrypted_stays_so_without_a_token() {
+        let encryption = |name: &str| name.parse::<AmazonS3ConfigKey>().unwrap();
+        let values = [
+            ("aws_server_side_encryption", "aws:kms"),
+            ("aws_sse_kms_key_id", "key"),
+            ("aws_sse_bucket_key_enabled", "true"),
+            ("aws_conditional_put", "disabled"),
+        ];
+        let mut builder = AmazonS3Builder::new().with_token("of another");
+        for (name, value) in values {
+            builder = builder.with_config(encryption(name), value);
+        }
+        let fresh = without_token(&builder);
+        assert_eq!(fresh.get_config_value(&AmazonS3ConfigKey::Token), None);
+        for (name, value) in values {
+            let found = fresh.get_config_value(&encryption(name));
+            assert_eq!(found.as_deref(), Some(value), "{name}");
+        }
+    }
+}

@@ -326,6 +326,30 @@ fn what_is_to_be_deleted_is_asked_for_again_where_connections_break() {
 }
 
 #[test]
+fn copies_go_out_side_by_side() {
+    let done = "<CopyObjectResult><ETag>&quot;x&quot;</ETag></CopyObjectResult>";
+    let barrier = Arc::new(Barrier::default());
+    let held = Arc::clone(&barrier);
+    // None is answered before all have come.
+    let server = Server::start(move |number, _| {
+        if number == 4 {
+            held.open();
+        }
+        Reply::new(200, done).behind(&held)
+    });
+    let (storage, root, stats) = server.connect("s3", &[]);
+    let copies: Vec<_> = (0..5)
+        .map(|i| (root.join(&format!("x{i}")), root.join(&format!("y{i}"))))
+        .collect();
+    assert!(storage.copy_all_here(&copies).unwrap());
+    assert_eq!(stats.counts().requests(IoOp::Copy), 5);
+    let elsewhere = path("s3://other/y");
+    let copies = [copies[0].clone(), (root.join("x"), elsewhere)];
+    assert!(!storage.copy_all_here(&copies).unwrap());
+    assert_eq!(server.requests().len(), 5);
+}
+
+#[test]
 fn what_fails_for_good_is_named() {
     for (status, part) in [
         (403, "permission denied"),
