@@ -335,6 +335,24 @@ fn a_move_that_was_done_deletes_nothing_that_was_made_in_its_place() {
     assert!(moved.metadata().unwrap().get("late").is_some());
 }
 
+/// Also what is written in the very millisecond.
+#[test]
+fn what_is_written_behind_the_name_of_a_moment_is_not_shown() {
+    let context = context();
+    make_array(&context, "mem://named");
+    let object = context.object("mem://named");
+    for i in 0..20 {
+        let (name, key) = (format!("v{i}"), format!("k{i}"));
+        // The clock of writes is not to be what made it a later millisecond.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        object.create_snapshot(&name, None).unwrap();
+        put_key(&context, "mem://named", &key);
+        let then = TimeRange::until(object.snapshot_time(&name).unwrap());
+        let array = context.array("mem://named").open_at(then).unwrap();
+        assert!(!array.metadata().unwrap().contains_key(&key), "{name}");
+    }
+}
+
 #[test]
 fn what_is_added_while_an_array_is_moved_goes_along() {
     let (_folder, [_, local]) = places();

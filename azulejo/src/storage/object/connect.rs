@@ -184,6 +184,11 @@ pub(super) fn connect(
         )));
     };
     let mut secrets = Secrets::of(settings);
+    // As its URL has them.
+    for name in ["vfs.s3.proxy_username", "vfs.s3.proxy_password"] {
+        let secret = settings.get(name).map(in_url);
+        secret.iter().for_each(|secret| secrets.add(secret));
+    }
     let family = |name| ServiceSettings { settings, name };
     let (family, store) = match scheme {
         ObjectScheme::S3 => (
