@@ -354,6 +354,18 @@ fn what_is_written_behind_the_name_of_a_moment_is_not_shown() {
 }
 
 #[test]
+fn a_manifest_names_a_folder_and_an_object_of_one_name_once() {
+    let context = context();
+    make_array(&context, "mem://twice");
+    put(&context, "mem://twice/odd");
+    put(&context, "mem://twice/odd/inner");
+    let object = context.object("mem://twice");
+    object.write_manifests().unwrap();
+    let state = object.manifest_state().unwrap().unwrap();
+    assert_eq!(state.changes, []);
+}
+
+#[test]
 fn what_is_added_while_an_array_is_moved_goes_along() {
     let (_folder, [_, local]) = places();
     let to = format!("{local}/b");
