@@ -810,6 +810,9 @@ fn copies_in_and_between_object_stores_are_whole() {
     for i in 0..200 {
         put(&context, &format!("one://a/mine/{i}"));
     }
+    // As a listing shows an object that stands for an empty folder.
+    let mark = Uri::parse("one://a/__fragment_meta").unwrap();
+    one.put(mark.path(), Bytes::new()).unwrap();
     for (from, to, reads) in [
         ("one://a", "one://b", false),
         ("one://b", "other://c", true),
@@ -825,6 +828,9 @@ fn copies_in_and_between_object_stores_are_whole() {
         let mine = location.storage.list(&location.path.join("mine")).unwrap();
         assert_eq!(mine.len(), 200, "{to}");
         assert!(mine.iter().all(|entry| entry.size == Some(4)), "{to}");
+        let copied = location.storage.list(&location.path).unwrap();
+        let is_mark = |entry: &Entry| entry.name == "__fragment_meta";
+        assert!(!copied.iter().any(is_mark), "{to}");
         // All of it is there already.
         context.object(from).copy_to(to).unwrap();
     }

@@ -6,8 +6,10 @@ use crate::array::{ArrayLock, is_claim, remove_claims};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri, is_temporary, path_in};
-use azulejo_format::path::{COMMITS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER};
+use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri, is_temporary, path_in};
+use azulejo_format::path::{
+    COMMITS_FOLDER, ENUMERATIONS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, RootEntry,
+};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -736,11 +738,13 @@ impl FileTree {
             }
         }
         let mut tree = Self::default();
+        let no_folders = location.storage.locking().is_none();
         for (folder, entries) in listed {
             Self::refuse_unlisted(location, &folder)?;
             let inside = |name: &str| path_in(&folder, name);
             let is_passing = |name: &str| is_claim(name) || is_temporary(name);
-            let files = entries.iter().filter(|e| !e.is_dir && !is_passing(&e.name));
+            let files = (entries.iter())
+                .filter(|e| !e.is_dir && !is_passing(&e.name) && !(no_folders && is_mark(e)));
             tree.files
                 .extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {
@@ -785,6 +789,14 @@ impl FileTree {
         let mut folders = (self.folders.iter()).filter(|folder| is_marker(folder) == markers);
         folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
     }
+}
+
+/// Whether an object stands for a folder of the format in which nothing lies, where folders are only
+/// parts of names: listings show it without the slash at its end, and nobody can read it by that name.
+fn is_mark(entry: &Entry) -> bool {
+    let is_folder = matches!(RootEntry::classify(&entry.name), RootEntry::Folder(_))
+        || entry.name == ENUMERATIONS_FOLDER;
+    entry.size == Some(0) && is_folder
 }
 
 /// When a file is to be written: commits behind fragments, inner objects before outer ones. What
