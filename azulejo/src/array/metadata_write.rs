@@ -115,8 +115,10 @@ impl Snapshot {
     /// Begins to change this array's key-values.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it was deleted meanwhile.
+    /// [`Error::NotFound`] if it was deleted meanwhile, [`Error::InvalidArgument`] if it was opened by
+    /// the name of a moment.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        self.refuse_moment()?;
         if ObjectType::at(self.location())?.is_none() {
             return Err(Error::NotFound {
                 uri: self.uri().to_string(),

@@ -149,9 +149,11 @@ impl GroupHandle {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As [`Self::open`], and [`Error::InvalidArgument`] by the name of a moment.
     pub fn edit(&self) -> Result<GroupEditor> {
-        Ok(self.open()?.into_editor(None))
+        let group = self.open()?;
+        group.refuse_moment()?;
+        Ok(group.into_editor(None))
     }
 
     /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the
@@ -160,9 +162,9 @@ impl GroupHandle {
     /// # Errors
     /// As [`Self::open_at`].
     pub fn edit_at(&self, timestamp: u64) -> Result<GroupEditor> {
-        Ok(self
-            .open_at(TimeRange::until(timestamp))?
-            .into_editor(Some(timestamp)))
+        let group = self.open_at(TimeRange::until(timestamp))?;
+        group.refuse_moment()?;
+        Ok(group.into_editor(Some(timestamp)))
     }
 
     /// Begins to change a group's key-values.
@@ -188,8 +190,10 @@ impl Group {
     /// Begins to change this group's key-values.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it was deleted meanwhile.
+    /// [`Error::NotFound`] if it was deleted meanwhile, [`Error::InvalidArgument`] if it was opened by
+    /// the name of a moment.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        self.refuse_moment()?;
         self.check_exists()?;
         Ok(MetadataWriter::new(
             &self.context,
@@ -334,6 +338,7 @@ impl GroupEditor {
         if self.changes.is_empty() {
             return Ok(());
         }
+        self.group.refuse_moment()?;
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
         let lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
@@ -360,6 +365,7 @@ impl GroupEditor {
                 "members are replaced as of now, not at another time".to_owned(),
             ));
         }
+        self.group.refuse_moment()?;
         let lock = ArrayLock::wait(&self.group.location)?;
         self.look_again()?;
         self.changes.retain(|_, change| !change.deleted);

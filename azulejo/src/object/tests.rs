@@ -354,6 +354,32 @@ fn what_is_written_behind_the_name_of_a_moment_is_not_shown() {
 }
 
 #[test]
+fn what_was_opened_by_the_name_of_a_moment_is_not_changed() {
+    let context = context();
+    make_array(&context, "mem://group/a");
+    make_group(&context, "mem://group", &[NewMember::relative("a")]);
+    context
+        .object("mem://group")
+        .create_snapshot("then", None)
+        .unwrap();
+    let is_refused = |error: Error| {
+        let text = error.to_string();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{text}");
+        assert!(text.contains("named snapshot"), "{text}");
+    };
+    let then = context.group("mem://group@then");
+    is_refused(then.edit().unwrap_err());
+    is_refused(then.change_metadata().unwrap_err());
+    let mut editor = then.open().unwrap().into_editor(None);
+    editor.remove("a").unwrap();
+    is_refused(editor.clone().commit().unwrap_err());
+    is_refused(editor.commit_alone().unwrap_err());
+    let array = context.array("mem://group/a@then").open().unwrap();
+    is_refused(array.change_metadata().unwrap_err());
+    assert_eq!(context.group("mem://group").open().unwrap().members().len(), 1);
+}
+
+#[test]
 fn a_manifest_names_a_folder_and_an_object_of_one_name_once() {
     let context = context();
     make_array(&context, "mem://twice");
