@@ -3,6 +3,7 @@
 use super::{ObjectHandle, find};
 use crate::array::removal::{REMAINS, UNFINISHED, UNFINISHED_COPY, finish_deletion, hide, remains};
 use crate::array::{ArrayLock, is_claim, remove_claims};
+use crate::config::ManifestUse;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
@@ -89,6 +90,12 @@ impl ObjectHandle {
         let (from_uri, location, _) = find(context, from)?;
         let to_uri = target_uri(&from_uri, to)?;
         let target = context.locate(&to_uri)?;
+        // Who can list what lies there has it copied by the storage itself, if that can.
+        let plain = context.locate(&from_uri)?;
+        let location = match context.config().manifest {
+            ManifestUse::Fallback if Arc::ptr_eq(&plain.storage, &target.storage) => plain,
+            _ => location,
+        };
         let note = Note::begun(&from_uri);
         let free = refuse_other(&target, &note, &to_uri)
             .and_then(|()| Making::wait(&target, &note, &to_uri));
