@@ -100,6 +100,7 @@ impl ObjectStorage {
         let abilities = Abilities {
             full: true,
             tails: true,
+            copies: true,
         };
         Self::of(Shared::new(
             Arc::new(store),
@@ -441,7 +442,7 @@ impl Storage for ObjectStorage {
         let mut keys = Vec::with_capacity(copies.len());
         for (from, to) in copies {
             self.writable("copy", to)?;
-            if bucket(from) != bucket(to) {
+            if !self.shared().abilities.copies || bucket(from) != bucket(to) {
                 return Ok(false);
             }
             keys.push((from.clone(), object_key(from)?, object_key(to)?));

@@ -214,11 +214,15 @@ pub(super) fn connect(
         )),
     })?;
     let full = !matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
-    let tails = !matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
+    let is_azure = matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
     Ok(Shared::new(
         store,
         family.limits(),
-        Abilities { full, tails },
+        Abilities {
+            full,
+            tails: !is_azure,
+            copies: !is_azure,
+        },
         stats,
         secrets,
     ))

@@ -350,6 +350,30 @@ fn copies_go_out_side_by_side() {
 }
 
 #[test]
+fn nothing_is_deleted_that_is_only_promised_to_be_copied() {
+    let listed = "<ListBucketResult><Contents><Key>folder/x</Key><Size>1</Size>\
+        <LastModified>2030-01-01T00:00:00Z</LastModified></Contents></ListBucketResult>";
+    let server = Server::start(move |_, asked| match asked.method.as_str() {
+        "GET" if asked.target.contains("folder%2Fx") => Reply::new(200, listed),
+        "GET" => Reply::new(200, "<ListBucketResult></ListBucketResult>"),
+        "HEAD" => Reply::new(404, ""),
+        "PUT" => {
+            let mut reply = Reply::new(202, "");
+            reply.headers.push(("x-ms-copy-status", "pending".to_owned()));
+            reply
+        }
+        _ => Reply::new(200, ""),
+    });
+    let (storage, root, _) = server.connect("s3", &[]);
+    let moved = storage.rename(&root.join("x"), &root.join("y"));
+    assert!(moved.is_err());
+    let asked = server.requests();
+    assert!(asked.iter().any(|asked| asked.method == "PUT"), "{asked:?}");
+    let deletes = |asked: &Asked| asked.method == "DELETE" || asked.target.contains("?delete");
+    assert!(!asked.iter().any(deletes), "{asked:?}");
+}
+
+#[test]
 fn what_fails_for_good_is_named() {
     for (status, part) in [
         (403, "permission denied"),
