@@ -679,7 +679,8 @@ fn an_array_or_a_group_is_made() {
             let mut stops = 0;
             while let Some((outcome, errors)) = interleaved(&matrix, operations, stops) {
                 let other = errors.iter().flatten().collect::<Vec<_>>();
-                let one = matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
+                let one =
+                    matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
                 assert!(one, "claims {claims}: {errors:?} at {stops}");
                 assert_eq!(outcome.seen.len(), 1, "{:?} at {stops}", outcome.seen);
                 stops += 1;

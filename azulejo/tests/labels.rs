@@ -357,6 +357,8 @@ fn labels_keep_their_order_from_call_to_call() {
     write(vec![20, 10]).unwrap();
     writer.finish().unwrap();
     let array = context.array("mem://two").open().unwrap();
-    let found = array.label_ranges("depth", &[Range::of(10i64, 30)]).unwrap();
+    let found = array
+        .label_ranges("depth", &[Range::of(10i64, 30)])
+        .unwrap();
     assert_eq!(found, [Range::of(1i32, 3)]);
 }

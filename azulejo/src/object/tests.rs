@@ -376,7 +376,10 @@ fn what_was_opened_by_the_name_of_a_moment_is_not_changed() {
     is_refused(editor.commit_alone().unwrap_err());
     let array = context.array("mem://group/a@then").open().unwrap();
     is_refused(array.change_metadata().unwrap_err());
-    assert_eq!(context.group("mem://group").open().unwrap().members().len(), 1);
+    assert_eq!(
+        context.group("mem://group").open().unwrap().members().len(),
+        1
+    );
 }
 
 #[test]

@@ -213,11 +213,13 @@ mod tests {
         for tile_cache in [0, 1 << 20] {
             let stores = stores(tile_cache);
             let one = find(&stores, "http://example.org/a", &settings);
-            let same = |uri: &str, stores: &Stores| {
-                Arc::ptr_eq(&one, &find(stores, uri, &settings))
-            };
+            let same =
+                |uri: &str, stores: &Stores| Arc::ptr_eq(&one, &find(stores, uri, &settings));
             assert!(same("http://example.org/b", &stores));
-            assert!(same("http://example.org/b", &stores.with_cache(tile_cache, true)));
+            assert!(same(
+                "http://example.org/b",
+                &stores.with_cache(tile_cache, true)
+            ));
             assert!(!same("http://example.com/a", &stores));
             // Who cancels one does not cancel the other.
             assert!(!same("http://example.org/a", &stores.cancellable()));
@@ -231,7 +233,10 @@ mod tests {
             &stores.cache,
             &stores.with_cache(1 << 20, true).cache
         ));
-        for other in [stores.with_cache(1 << 20, false), stores.with_cache(1 << 21, true)] {
+        for other in [
+            stores.with_cache(1 << 20, false),
+            stores.with_cache(1 << 21, true),
+        ] {
             assert!(!Arc::ptr_eq(&stores.cache, &other.cache));
         }
     }

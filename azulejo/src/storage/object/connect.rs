@@ -160,16 +160,13 @@ impl ServiceSettings<'_> {
 
 /// A name or password as a URL has it: signs that would end it there are escaped.
 fn in_url(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                escaped.push(char::from(byte));
-            }
-            byte => escaped.push_str(&format!("%{byte:02X}")),
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
         }
-    }
-    escaped
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escaped).collect()
 }
 
 /// Finds out everything a client needs; makes no request.

@@ -360,7 +360,9 @@ fn nothing_is_deleted_that_is_only_promised_to_be_copied() {
         "HEAD" => Reply::new(404, ""),
         "PUT" => {
             let mut reply = Reply::new(202, "");
-            reply.headers.push(("x-ms-copy-status", "pending".to_owned()));
+            reply
+                .headers
+                .push(("x-ms-copy-status", "pending".to_owned()));
             reply
         }
         _ => Reply::new(200, ""),
