@@ -129,13 +129,15 @@ impl ServiceSettings<'_> {
             .with_timeout_disabled()
             .with_connect_timeout(self.millis("connect_timeout_ms").unwrap_or(CONNECT_LIMIT))
             .with_allow_http(allow_http);
-        if self.truth("verify_ssl") == Some(false) {
+        let verify = self.truth("verify_ssl");
+        if verify.or_else(|| self.settings.truth("ssl.verify")) == Some(false) {
             options = options.with_allow_invalid_certificates(true);
         }
-        if let Some(file) = self.get("ca_file") {
-            let bad = |e: &dyn std::fmt::Display| {
-                Error::InvalidArgument(format!("{} {file}: {e}", self.full("ca_file")))
-            };
+        let own = self.full("ca_file");
+        let given = |name| Some((name, self.settings.get(name)?));
+        if let Some((name, file)) = given(&*own).or_else(|| given("ssl.ca_file")) {
+            let bad =
+                |e: &dyn std::fmt::Display| Error::InvalidArgument(format!("{name} {file}: {e}"));
             let pem = std::fs::read(file).map_err(|e| bad(&e))?;
             for certificate in Certificate::from_pem_bundle(&pem).map_err(|e| bad(&e))? {
                 options = options.with_root_certificate(certificate);
@@ -585,6 +587,20 @@ mod tests {
     fn passwords_of_proxies_do_not_end_the_name_of_the_host() {
         assert_eq!(in_url("plain-1.~_"), "plain-1.~_");
         assert_eq!(in_url("p@ss:w/rd?#é%"), "p%40ss%3Aw%2Frd%3F%23%C3%A9%25");
+    }
+
+    #[test]
+    fn certificates_are_those_of_all_services_or_of_one() {
+        let mut settings = StoreSettings::new();
+        let missing = |settings: &StoreSettings, name| {
+            let family = ServiceSettings { settings, name };
+            family.client_options(false).unwrap_err().to_string()
+        };
+        settings.set("ssl.ca_file", "/no such/all").unwrap();
+        assert!(missing(&settings, "gcs").contains("ssl.ca_file /no such/all"));
+        settings.set("vfs.s3.ca_file", "/no such/s3").unwrap();
+        assert!(missing(&settings, "gcs").contains("ssl.ca_file /no such/all"));
+        assert!(missing(&settings, "s3").contains("vfs.s3.ca_file /no such/s3"));
     }
 
     #[test]
