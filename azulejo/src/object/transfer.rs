@@ -368,17 +368,17 @@ fn copy_parts(
     while files.peek().is_some() {
         operation.check()?;
         context.report("files", done, total);
-        let mut batch = Batch::default();
+        let mut together = FilesTogether::default();
         while let Some((file, size)) = files.next_if(|(file, size)| {
             let here = is_marker(file) || there.contains(file);
-            here || batch.takes(file, *size, most)
+            here || together.takes(file, *size, most)
         }) {
             done += 1;
             if !is_marker(file) && !there.contains(file) {
-                batch.add(file, *size);
+                together.add(file, *size);
             }
         }
-        operation.runs(|| batch.copy(location, target))?;
+        operation.runs(|| together.copy(location, target))?;
     }
     Ok(())
 }
@@ -392,22 +392,22 @@ fn waits(location: &Location) -> bool {
 
 /// Files that are copied side by side.
 #[derive(Debug, Default)]
-struct Batch<'a> {
+struct FilesTogether<'a> {
     files: Vec<(&'a str, Option<u64>)>,
     bytes: u64,
     rank: Option<(usize, std::cmp::Reverse<usize>)>,
 }
 
-/// Files of a batch at most.
-const LARGEST_BATCH: usize = 64;
+/// Files that are copied side by side, at most.
+const MOST_TOGETHER: usize = 64;
 
-impl<'a> Batch<'a> {
+impl<'a> FilesTogether<'a> {
     /// Whether another file is copied beside these, which have `most` bytes then at most. Those of
     /// another rank come later.
     fn takes(&self, file: &str, size: Option<u64>, most: u64) -> bool {
         self.files.is_empty()
             || most > 0
-                && self.files.len() < LARGEST_BATCH
+                && self.files.len() < MOST_TOGETHER
                 && self.rank == Some(rank(file))
                 && size.is_some_and(|size| self.bytes.saturating_add(size) <= most)
     }
