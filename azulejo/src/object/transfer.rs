@@ -439,14 +439,13 @@ impl<'a> FilesTogether<'a> {
                 }
                 let whole = pairs.iter().map(|(path, _)| ReadRequest {
                     path: path.clone(),
-                    range: ReadRange::All,
+                    // A listing may be wrong.
+                    range: ReadRange::AtMost(PIECE),
                 });
                 let bodies = from.storage.read(&whole.collect::<Vec<_>>())?;
-                let targets = pairs.iter().map(|(_, path)| path).zip(bodies);
+                let mut targets = pairs.iter().map(|(_, path)| path).zip(bodies);
                 if !waits(to) {
-                    return targets
-                        .into_iter()
-                        .try_for_each(|(path, body)| to.storage.put(path, body));
+                    return targets.try_for_each(|(path, body)| to.storage.put(path, body));
                 }
                 let mut uploads = Vec::with_capacity(pairs.len());
                 for (path, body) in targets {
