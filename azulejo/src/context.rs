@@ -127,7 +127,8 @@ impl Context {
     /// by, and another key.
     #[must_use]
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
-        let stores = self.inner.stores.with_cache(config.tile_cache);
+        let same_settings = config.store == self.inner.config.store;
+        let stores = (self.inner.stores).with_cache(config.tile_cache, same_settings);
         let idle = config.memory_budget;
         self.with(stores, config, key, idle)
     }

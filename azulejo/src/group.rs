@@ -77,6 +77,8 @@ pub struct Group {
     /// As asked, with an end.
     time_range: TimeRange,
     has_details: bool,
+    /// Whether it was opened by the name of a moment.
+    of_moment: bool,
     /// That of the newest details at the time.
     details_version: Option<GroupVersion>,
     members: Vec<Member>,
@@ -99,6 +101,25 @@ impl Group {
             if !attempts.again(&details) {
                 return Ok(listed.with(context, uri, asked, details?));
             }
+        }
+    }
+
+    /// The same group, opened by the name of a moment.
+    fn named(self) -> Self {
+        Self {
+            of_moment: true,
+            ..self
+        }
+    }
+
+    /// Refuses to change what was opened by the name of a moment: it would be of now.
+    fn refuse_moment(&self) -> Result<()> {
+        match self.of_moment {
+            true => Err(Error::InvalidArgument(format!(
+                "{}: it was opened as of a named snapshot, which cannot be changed; open it without that name",
+                self.uri
+            ))),
+            false => Ok(()),
         }
     }
 
@@ -268,6 +289,7 @@ impl ListedGroup {
             asked,
             time_range: self.time_range,
             has_details: !self.details_files.files.is_empty(),
+            of_moment: false,
             details_version,
             members: members
                 .map(|member| Member::new(member, &self.location))

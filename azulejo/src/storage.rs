@@ -183,6 +183,18 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
+    /// Copies several objects as [`Self::copy_here`] does, side by side where that is faster; `false`
+    /// where the storage cannot, and some may have been copied. None is under way any more when this
+    /// returns, not behind an error either.
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !self.copy_here(from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Deletes objects, and folders with all that they hold; those that do not exist are no error.
     fn delete(&self, paths: &[StorePath]) -> Result<()>;
 

@@ -289,7 +289,8 @@ impl Writer {
                 let dimensions = dimensions_of(&self.shapes, &input);
                 validate::check_domain(&schema, self.bounds(), &dimensions)?;
             }
-            validate::check_attribute_order(&schema, &self.shapes, &input)?;
+            let before = self.global.as_ref().and_then(GlobalWrite::last_values);
+            validate::check_attribute_order(&schema, &self.shapes, &input, before)?;
             if self.layout == WriteLayout::Global {
                 self.append(&input)
             } else {
@@ -327,7 +328,8 @@ impl Writer {
 
     /// A part of a write in global order.
     fn append(&mut self, input: &Input<'_>) -> Result<()> {
-        let mut global = match self.global.take() {
+        // How large cells are, calls without any have not told.
+        let mut global = match self.global.take().filter(GlobalWrite::has_cells) {
             Some(global) => global,
             None => self.begin_global(input.bytes_per_cell())?,
         };

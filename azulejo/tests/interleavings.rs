@@ -657,6 +657,39 @@ fn one_makes_a_new_object() {
     }
 }
 
+/// What lies there, by its marks: one of both is an array.
+fn look_at_marks(context: &Context) -> Vec<String> {
+    let location = context.locate(&URI.parse().unwrap()).unwrap();
+    let marks = location.storage.list(&location.path).unwrap();
+    let marks = marks.into_iter().map(|entry| entry.name);
+    marks
+        .filter(|name| ["__schema", "__tiledb_group.tdb"].contains(&name.as_str()))
+        .collect()
+}
+
+/// An array and a group in one place: one of them is made, and the other one is refused.
+#[test]
+fn an_array_or_a_group_is_made() {
+    for claims in [false, true] {
+        for operations in [[&MAKE_ARRAY, &MAKE_GROUP], [&MAKE_GROUP, &MAKE_ARRAY]] {
+            let matrix = Matrix {
+                claims,
+                ..makers(operations[0], look_at_marks)
+            };
+            let mut stops = 0;
+            while let Some((outcome, errors)) = interleaved(&matrix, operations, stops) {
+                let other = errors.iter().flatten().collect::<Vec<_>>();
+                let one =
+                    matches!(other[..], [Error::AlreadyExists { uri }] if uri.as_str() == URI);
+                assert!(one, "claims {claims}: {errors:?} at {stops}");
+                assert_eq!(outcome.seen.len(), 1, "{:?} at {stops}", outcome.seen);
+                stops += 1;
+            }
+            assert!(stops >= 2, "{stops}");
+        }
+    }
+}
+
 /// Where folders have no locks: who maintains an array claims it by an object. Moving and deleting
 /// the array takes many steps there, which a write beside them does not see: that is not promised.
 fn with_claims(mut matrix: Matrix<'_>) -> Matrix<'_> {

@@ -9,7 +9,7 @@ use azulejo::format::schema::{DataOrder, DimensionLabel};
 use azulejo::format::tile::GenericTile;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::storage::Uri;
-use azulejo::write::WriteOptions;
+use azulejo::write::{WriteLayout, WriteOptions};
 use azulejo::{Array, Config, Context, Error};
 
 /// The label of each coordinate from 0.
@@ -332,4 +332,33 @@ fn labels_are_written_with_their_cells() {
         times(&array.open_label("height").unwrap()),
         "all at one time"
     );
+}
+
+#[test]
+fn labels_keep_their_order_from_call_to_call() {
+    let context = two_labels();
+    let array = context.array("mem://two").open().unwrap();
+    let depths = array.open_label("depth").unwrap();
+    let name = depths.schema().attributes[0].name.clone();
+    let options = WriteOptions::new()
+        .layout(WriteLayout::Global)
+        .subarray(NdRectangle {
+            ranges: vec![Range::of(0i32, 3)],
+        });
+    let mut writer = depths.writer(options).unwrap();
+    let mut write = |values: Vec<i64>| {
+        writer.write(&ColumnSet::of([ColumnBuffers::of_values(&*name, values)]).unwrap())
+    };
+    write(vec![40, 30]).unwrap();
+    write(vec![]).unwrap();
+    let error = write(vec![35, 20]).unwrap_err().to_string();
+    assert!(error.contains("cell 0 is out of order"), "{error}");
+    // What was refused has changed nothing.
+    write(vec![20, 10]).unwrap();
+    writer.finish().unwrap();
+    let array = context.array("mem://two").open().unwrap();
+    let found = array
+        .label_ranges("depth", &[Range::of(10i64, 30)])
+        .unwrap();
+    assert_eq!(found, [Range::of(1i32, 3)]);
 }

@@ -570,6 +570,29 @@ fn large_writes_become_several_fragments_that_count_at_once() {
     );
 }
 
+/// How many fragments there are goes by the size of cells, of which a call without any says nothing.
+#[test]
+fn an_empty_first_call_does_not_count() {
+    let context = context();
+    let column = |n: usize| ColumnSet::of([ColumnBuffers::of_values("a", vec![1i16; n])]).unwrap();
+    let fragments = ["mem://a", "mem://b"].map(|uri| {
+        dense(&context, uri);
+        let options = WriteOptions::new()
+            .layout(WriteLayout::Global)
+            .max_fragment_size(60);
+        let mut writer = context.array(uri).writer(options).unwrap();
+        if uri == "mem://a" {
+            writer.write(&column(0)).unwrap();
+        }
+        writer.write(&column(60)).unwrap();
+        writer.write(&column(0)).unwrap();
+        writer.write(&column(60)).unwrap();
+        writer.finish().unwrap().len()
+    });
+    assert_eq!(fragments[0], fragments[1]);
+    assert!(fragments[0] > 2, "{fragments:?}");
+}
+
 #[test]
 fn filters_that_do_not_fit_matter_where_cells_are_stored() {
     let context = context();

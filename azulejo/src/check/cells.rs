@@ -57,8 +57,10 @@ pub(super) fn check(
     };
     let alone = stands_alone(array, index);
     let mut order = Order::new(fragment, alone);
+    let operation = context.begin();
     let mut tile = 0;
     while tile < fragment.tile_num() {
+        operation.check()?;
         let end = group_end(fragment, &coordinates, tile, options.memory_budget / 8)?;
         if !coordinates.is_empty() {
             match load(array, index, &coordinates, tile..end, &pool) {
@@ -79,6 +81,7 @@ pub(super) fn check(
     for field in fields.filter(|field| !matches!(field, Field::Dimension(_))) {
         let mut tile = 0;
         while tile < fragment.tile_num() {
+            operation.check()?;
             let end = group_end(fragment, &[field], tile, options.memory_budget / 8)?;
             match load(array, index, &[field], tile..end, &pool) {
                 Ok(columns) => {

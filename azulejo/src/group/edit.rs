@@ -108,11 +108,20 @@ impl GroupHandle {
             uri: uri.to_string(),
         };
         let storage = &location.storage;
-        let is_copy =
-            || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
-        if ObjectType::at(&location)?.is_some() || !copying && is_copy()? {
-            return Err(taken());
-        }
+        let refuse_if_taken = || {
+            let has_note =
+                || Ok::<_, Error>(!storage.find(&location.path, &[UNFINISHED_COPY])?.is_empty());
+            match ObjectType::at(&location)?.is_some() || !copying && has_note()? {
+                true => Err(taken()),
+                false => Ok(()),
+            }
+        };
+        // Nothing is locked in what others have made.
+        refuse_if_taken()?;
+        // Two who both see that nothing is there would make a group and an array of one folder.
+        let lock = ArrayLock::wait_to_make(&location)?;
+        refuse_if_taken()?;
+        lock.confirm(&location)?;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
         // Of two who make it at once, one has made it.
         match put_first(&**storage, &location.path.join(GROUP_FILE), Bytes::new()) {
@@ -140,9 +149,11 @@ impl GroupHandle {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As [`Self::open`], and [`Error::InvalidArgument`] by the name of a moment.
     pub fn edit(&self) -> Result<GroupEditor> {
-        Ok(self.open()?.into_editor(None))
+        let group = self.open()?;
+        group.refuse_moment()?;
+        Ok(group.into_editor(None))
     }
 
     /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the
@@ -151,9 +162,9 @@ impl GroupHandle {
     /// # Errors
     /// As [`Self::open_at`].
     pub fn edit_at(&self, timestamp: u64) -> Result<GroupEditor> {
-        Ok(self
-            .open_at(TimeRange::until(timestamp))?
-            .into_editor(Some(timestamp)))
+        let group = self.open_at(TimeRange::until(timestamp))?;
+        group.refuse_moment()?;
+        Ok(group.into_editor(Some(timestamp)))
     }
 
     /// Begins to change a group's key-values.
@@ -179,8 +190,10 @@ impl Group {
     /// Begins to change this group's key-values.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it was deleted meanwhile.
+    /// [`Error::NotFound`] if it was deleted meanwhile, [`Error::InvalidArgument`] if it was opened by
+    /// the name of a moment.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        self.refuse_moment()?;
         self.check_exists()?;
         Ok(MetadataWriter::new(
             &self.context,
@@ -325,6 +338,7 @@ impl GroupEditor {
         if self.changes.is_empty() {
             return Ok(());
         }
+        self.group.refuse_moment()?;
         // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
         let lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
@@ -351,6 +365,7 @@ impl GroupEditor {
                 "members are replaced as of now, not at another time".to_owned(),
             ));
         }
+        self.group.refuse_moment()?;
         let lock = ArrayLock::wait(&self.group.location)?;
         self.look_again()?;
         self.changes.retain(|_, change| !change.deleted);

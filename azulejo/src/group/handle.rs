@@ -73,7 +73,8 @@ impl GroupHandle {
         match named {
             Some((uri, at)) => {
                 let time_range = time_range.cut_at(at);
-                Group::read_as(&self.context, &uri, time_range, waiting).await
+                let group = Group::read_as(&self.context, &uri, time_range, waiting).await;
+                group.map(Group::named)
             }
             None => found,
         }

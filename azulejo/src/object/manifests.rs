@@ -223,7 +223,9 @@ fn list_tree(location: &Location) -> Result<BTreeMap<String, Vec<Entry>>> {
     tree.retain(|path, _| !is_own(path) || is_snapshots(path));
     for entries in tree.values_mut() {
         entries.retain(|entry| !(entry.is_dir && entry.name == MANIFEST_FOLDER));
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        // A bucket may have an object of a folder's name, which no path of an array leads to.
+        entries.sort_by(|a, b| (&a.name, !a.is_dir).cmp(&(&b.name, !b.is_dir)));
+        entries.dedup_by(|a, b| a.name == b.name);
     }
     Ok(tree)
 }

@@ -20,7 +20,8 @@ impl ObjectHandle {
     /// snapshot of that name, [`Error::InvalidArgument`] for a name that is none.
     pub fn create_snapshot(&self, name: &str, at: Option<u64>) -> Result<Vec<String>> {
         snapshots::check_name(name)?;
-        let made = clock::now();
+        // A time of its own: what is written next, in this very millisecond, is not shown.
+        let made = clock::next_timestamp();
         let at = at.unwrap_or(made);
         let objects = self.with_members()?;
         for (uri, location) in &objects {

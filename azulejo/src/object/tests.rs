@@ -5,6 +5,8 @@ use crate::condition::{Comparison, Condition};
 use crate::config::Config;
 use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::group::NewMember;
+#[cfg(feature = "object-store")]
+use crate::storage::IoOp;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
 use crate::write::{WriteLayout, WriteOptions};
 use azulejo_format::metadata::MetadataValue;
@@ -331,6 +333,65 @@ fn a_move_that_was_done_deletes_nothing_that_was_made_in_its_place() {
     assert!(context.array("mem://a").open().is_err());
     let moved = context.array(&to).open().unwrap();
     assert!(moved.metadata().unwrap().get("late").is_some());
+}
+
+/// Also what is written in the very millisecond.
+#[test]
+fn what_is_written_behind_the_name_of_a_moment_is_not_shown() {
+    let context = context();
+    make_array(&context, "mem://named");
+    let object = context.object("mem://named");
+    for i in 0..20 {
+        let (name, key) = (format!("v{i}"), format!("k{i}"));
+        // The clock of writes is not to be what made it a later millisecond.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        object.create_snapshot(&name, None).unwrap();
+        put_key(&context, "mem://named", &key);
+        let then = TimeRange::until(object.snapshot_time(&name).unwrap());
+        let array = context.array("mem://named").open_at(then).unwrap();
+        assert!(!array.metadata().unwrap().contains_key(&key), "{name}");
+    }
+}
+
+#[test]
+fn what_was_opened_by_the_name_of_a_moment_is_not_changed() {
+    let context = context();
+    make_array(&context, "mem://group/a");
+    make_group(&context, "mem://group", &[NewMember::relative("a")]);
+    context
+        .object("mem://group")
+        .create_snapshot("then", None)
+        .unwrap();
+    let is_refused = |error: Error| {
+        let text = error.to_string();
+        assert!(matches!(error, Error::InvalidArgument(_)), "{text}");
+        assert!(text.contains("named snapshot"), "{text}");
+    };
+    let then = context.group("mem://group@then");
+    is_refused(then.edit().unwrap_err());
+    is_refused(then.change_metadata().unwrap_err());
+    let mut editor = then.open().unwrap().into_editor(None);
+    editor.remove("a").unwrap();
+    is_refused(editor.clone().commit().unwrap_err());
+    is_refused(editor.commit_alone().unwrap_err());
+    let array = context.array("mem://group/a@then").open().unwrap();
+    is_refused(array.change_metadata().unwrap_err());
+    assert_eq!(
+        context.group("mem://group").open().unwrap().members().len(),
+        1
+    );
+}
+
+#[test]
+fn a_manifest_names_a_folder_and_an_object_of_one_name_once() {
+    let context = context();
+    make_array(&context, "mem://twice");
+    put(&context, "mem://twice/odd");
+    put(&context, "mem://twice/odd/inner");
+    let object = context.object("mem://twice");
+    object.write_manifests().unwrap();
+    let state = object.manifest_state().unwrap().unwrap();
+    assert_eq!(state.changes, []);
 }
 
 #[test]
@@ -740,6 +801,15 @@ impl StorageLayer for Stopping {
         self.bucket.copy_here(from, to)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !StorageLayer::copy_here(self, from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Many objects in another bucket, or one after another.
     fn rename(&self, _from: &StorePath, _to: &StorePath) -> Result<()> {
         Err(Error::Internal("nothing moves at once".into()))
@@ -773,6 +843,48 @@ fn a_move_in_an_object_store_can_be_gone_on_with() {
         stops += 1;
     }
     assert!(stops > 5, "{stops}");
+}
+
+/// Many files at a time, and here only where nothing else can be.
+#[cfg(feature = "object-store")]
+#[test]
+fn copies_in_and_between_object_stores_are_whole() {
+    let (one, other) = (
+        crate::storage::ObjectStorage::in_memory(),
+        crate::storage::ObjectStorage::in_memory(),
+    );
+    let context = context()
+        .with_scheme("one", Arc::new(one.clone()))
+        .and_then(|context| context.with_scheme("other", Arc::new(other)))
+        .unwrap();
+    make_array(&context, "one://a");
+    for i in 0..200 {
+        put(&context, &format!("one://a/mine/{i}"));
+    }
+    // As a listing shows an object that stands for an empty folder.
+    let mark = Uri::parse("one://a/__fragment_meta").unwrap();
+    one.put(mark.path(), Bytes::new()).unwrap();
+    for (from, to, reads) in [
+        ("one://a", "one://b", false),
+        ("one://b", "other://c", true),
+        ("other://c", "mem://d", false),
+        ("mem://d", "one://e", false),
+    ] {
+        let before = one.io_stats();
+        context.object(from).copy_to(to).unwrap();
+        is_array(&context, to);
+        let gets = one.io_stats().since(&before).requests(IoOp::Get);
+        assert_eq!(gets > 200, reads, "{from} to {to}: {gets}");
+        let location = context.locate(&Uri::parse(to).unwrap()).unwrap();
+        let mine = location.storage.list(&location.path.join("mine")).unwrap();
+        assert_eq!(mine.len(), 200, "{to}");
+        assert!(mine.iter().all(|entry| entry.size == Some(4)), "{to}");
+        let copied = location.storage.list(&location.path).unwrap();
+        let is_mark = |entry: &Entry| entry.name == "__fragment_meta";
+        assert!(!copied.iter().any(is_mark), "{to}");
+        // All of it is there already.
+        context.object(from).copy_to(to).unwrap();
+    }
 }
 
 #[cfg(unix)]

@@ -3,11 +3,15 @@
 use super::{ObjectHandle, find};
 use crate::array::removal::{REMAINS, UNFINISHED, UNFINISHED_COPY, finish_deletion, hide, remains};
 use crate::array::{ArrayLock, is_claim, remove_claims};
+use crate::config::ManifestUse;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
-use crate::storage::{ReadRange, ReadRequest, Uri, is_temporary, path_in};
-use azulejo_format::path::{COMMITS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, SCHEMA_FOLDER};
+use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri, is_temporary, path_in};
+use azulejo_format::path::{
+    COMMITS_FOLDER, ENUMERATIONS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, RootEntry,
+    SCHEMA_FOLDER,
+};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -87,6 +91,12 @@ impl ObjectHandle {
         let (from_uri, location, _) = find(context, from)?;
         let to_uri = target_uri(&from_uri, to)?;
         let target = context.locate(&to_uri)?;
+        // Who can list what lies there has it copied by the storage itself, if that can.
+        let plain = context.locate(&from_uri)?;
+        let location = match context.config().manifest {
+            ManifestUse::Fallback if Arc::ptr_eq(&plain.storage, &target.storage) => plain,
+            _ => location,
+        };
         let note = Note::begun(&from_uri);
         let free = refuse_other(&target, &note, &to_uri)
             .and_then(|()| Making::wait(&target, &note, &to_uri));
@@ -348,15 +358,106 @@ fn copy_parts(
     Note::begun(from_uri).put(target)?;
     tree.make_folders(target, false)?;
     let (mut done, operation) = (0, context.begin());
-    for (file, size) in &tree.files {
+    let total = tree.files.len() as u64;
+    // Where nothing comes here, files of any size are copied side by side.
+    let most = match waits(location) || waits(target) {
+        true if Arc::ptr_eq(&location.storage, &target.storage) => LARGEST_COPIED_THERE,
+        true => PIECE,
+        false => 0,
+    };
+    let mut files = tree.files.iter().peekable();
+    while files.peek().is_some() {
         operation.check()?;
-        context.report("files", done, tree.files.len() as u64);
-        done += 1;
-        if !is_marker(file) && !there.contains(file) {
-            operation.runs(|| copy_file(&location.join(file), &target.join(file), *size))?;
+        context.report("files", done, total);
+        let mut together = FilesTogether::default();
+        while let Some((file, size)) = files.next_if(|(file, size)| {
+            let here = is_marker(file) || there.contains(file);
+            here || together.takes(file, *size, most)
+        }) {
+            done += 1;
+            if !is_marker(file) && !there.contains(file) {
+                together.add(file, *size);
+            }
         }
+        operation.runs(|| together.copy(location, target))?;
     }
     Ok(())
+}
+
+/// Whether a storage answers over a network, where a file after the other would be nothing but
+/// waiting.
+fn waits(location: &Location) -> bool {
+    let storage = &location.storage;
+    !storage.latency().is_low() && storage.locking().is_none()
+}
+
+/// Files that are copied side by side.
+#[derive(Debug, Default)]
+struct FilesTogether<'a> {
+    files: Vec<(&'a str, Option<u64>)>,
+    bytes: u64,
+    rank: Option<(usize, std::cmp::Reverse<usize>)>,
+}
+
+/// Files that are copied side by side, at most.
+const MOST_TOGETHER: usize = 64;
+
+impl<'a> FilesTogether<'a> {
+    /// Whether another file is copied beside these, which have `most` bytes then at most. Those of
+    /// another rank come later.
+    fn takes(&self, file: &str, size: Option<u64>, most: u64) -> bool {
+        self.files.is_empty()
+            || most > 0
+                && self.files.len() < MOST_TOGETHER
+                && self.rank == Some(rank(file))
+                && size.is_some_and(|size| self.bytes.saturating_add(size) <= most)
+    }
+
+    fn add(&mut self, file: &'a str, size: Option<u64>) {
+        self.rank = Some(rank(file));
+        // One whose size is not known stays alone, as one that is too large does.
+        self.bytes = self.bytes.saturating_add(size.unwrap_or(u64::MAX));
+        self.files.push((file, size));
+    }
+
+    fn copy(&self, from: &Location, to: &Location) -> Result<()> {
+        match self.files.as_slice() {
+            [] => Ok(()),
+            [(file, size)] => copy_file(&from.join(file), &to.join(file), *size),
+            files => {
+                let pairs: Vec<(StorePath, StorePath)> = files
+                    .iter()
+                    .map(|(file, _)| (from.path.join(file), to.path.join(file)))
+                    .collect();
+                if Arc::ptr_eq(&from.storage, &to.storage) && to.storage.copy_all_here(&pairs)? {
+                    return Ok(());
+                }
+                if self.bytes > PIECE {
+                    // More than is to be held at a time.
+                    return files.iter().try_for_each(|(file, size)| {
+                        copy_file(&from.join(file), &to.join(file), *size)
+                    });
+                }
+                let whole = pairs.iter().map(|(path, _)| ReadRequest {
+                    path: path.clone(),
+                    // A listing may be wrong.
+                    range: ReadRange::AtMost(PIECE),
+                });
+                let bodies = from.storage.read(&whole.collect::<Vec<_>>())?;
+                let mut targets = pairs.iter().map(|(_, path)| path).zip(bodies);
+                if !waits(to) {
+                    return targets.try_for_each(|(path, body)| to.storage.put(path, body));
+                }
+                let mut uploads = Vec::with_capacity(pairs.len());
+                for (path, body) in targets {
+                    let mut upload = to.storage.upload(path)?;
+                    upload.write(&body)?;
+                    uploads.push(upload);
+                }
+                to.storage.finish_all(uploads)
+            }
+        }
+    }
 }
 
 /// Copies what makes objects exist.
@@ -649,11 +750,13 @@ impl FileTree {
             }
         }
         let mut tree = Self::default();
+        let no_folders = location.storage.locking().is_none();
         for (folder, entries) in listed {
             Self::refuse_unlisted(location, &folder)?;
             let inside = |name: &str| path_in(&folder, name);
             let is_passing = |name: &str| is_claim(name) || is_temporary(name);
-            let files = entries.iter().filter(|e| !e.is_dir && !is_passing(&e.name));
+            let files = (entries.iter())
+                .filter(|e| !e.is_dir && !is_passing(&e.name) && !(no_folders && is_mark(e)));
             tree.files
                 .extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {
@@ -698,6 +801,14 @@ impl FileTree {
         let mut folders = (self.folders.iter()).filter(|folder| is_marker(folder) == markers);
         folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
     }
+}
+
+/// Whether an object stands for a folder of the format in which nothing lies, where folders are only
+/// parts of names: listings show it without the slash at its end, and nobody can read it by that name.
+fn is_mark(entry: &Entry) -> bool {
+    let is_folder = matches!(RootEntry::classify(&entry.name), RootEntry::Folder(_))
+        || entry.name == ENUMERATIONS_FOLDER;
+    entry.size == Some(0) && is_folder
 }
 
 /// When a file is to be written: commits behind fragments, inner objects before outer ones. What

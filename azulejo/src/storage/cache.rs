@@ -370,6 +370,12 @@ impl StorageLayer for CachedStorage {
         self.inner.copy_here(from, to)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        let copied: Vec<StorePath> = copies.iter().map(|(_, to)| to.clone()).collect();
+        self.cache.forget(&copied);
+        self.inner.copy_all_here(copies)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         self.cache.forget(paths);
         self.inner.delete(paths)

@@ -82,6 +82,7 @@ storage_layer! {
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
     fn replace(&self, from: &StorePath, to: &StorePath) -> Result<bool>;
     fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool>;
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool>;
     fn delete(&self, paths: &[StorePath]) -> Result<()>;
     fn latency(&self) -> Latency;
     fn listed_at(&self) -> Option<u64>;

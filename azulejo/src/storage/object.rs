@@ -100,6 +100,7 @@ impl ObjectStorage {
         let abilities = Abilities {
             full: true,
             tails: true,
+            copies: true,
         };
         Self::of(Shared::new(
             Arc::new(store),
@@ -430,18 +431,42 @@ impl Storage for ObjectStorage {
     }
 
     fn copy_here(&self, from: &StorePath, to: &StorePath) -> Result<bool> {
-        self.writable("copy", to)?;
-        if from.object_parts().map(|p| (p.0, p.1)) != to.object_parts().map(|p| (p.0, p.1)) {
-            return Ok(false);
+        self.copy_all_here(&[(from.clone(), to.clone())])
+    }
+
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        let bucket = |path: &StorePath| {
+            let parts = path.object_parts();
+            parts.map(|(scheme, authority, _)| (scheme, authority.to_owned()))
+        };
+        let mut keys = Vec::with_capacity(copies.len());
+        for (from, to) in copies {
+            self.writable("copy", to)?;
+            if !self.shared().abilities.copies || bucket(from) != bucket(to) {
+                return Ok(false);
+            }
+            keys.push((from.clone(), object_key(from)?, object_key(to)?));
         }
-        let (source, target) = (object_key(from)?, object_key(to)?);
-        let (shared, from) = (Arc::clone(self.shared()), from.clone());
-        // Not cancelled: nobody could say whether it is there.
+        let shared = Arc::clone(self.shared());
+        // Not cancelled: nobody could say what is there.
         self.shared().run(async move {
-            let copied = observed(shared.store.copy(&source, &target)).await;
-            copied
-                .map(|()| true)
-                .map_err(|failure| shared.error("read", &from, failure))
+            let mut under_way = JoinSet::new();
+            for (from, source, target) in keys {
+                let shared = Arc::clone(&shared);
+                under_way.spawn(async move {
+                    let _permit = shared.gate.acquire().await;
+                    let copied = observed(shared.store.copy(&source, &target)).await;
+                    copied.map_err(|failure| shared.error("read", &from, failure))
+                });
+            }
+            let mut outcome = Ok(true);
+            // To the last one, which would come later otherwise than what takes all of them back.
+            while let Some(copied) = under_way.join_next().await {
+                if let Err(error) = copied.map_err(|_| ended()).flatten() {
+                    outcome = outcome.and(Err(error));
+                }
+            }
+            outcome
         })
     }
 

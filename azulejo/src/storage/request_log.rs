@@ -356,6 +356,15 @@ impl StorageLayer for RequestLogStorage {
         Ok(copied)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        let copied = self.inner.copy_all_here(copies)?;
+        if copied {
+            let puts = copies.iter().map(|(_, to)| Request::Put(to.clone()));
+            puts.for_each(|put| self.log.push(put));
+        }
+        Ok(copied)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         for path in paths {
             self.log.push(Request::Delete(path.clone()));

@@ -18,6 +18,8 @@ enum SettingKind {
 
 /// The settings that are understood. Names are TileDB's where it has one.
 const KNOWN: &[(&str, SettingKind)] = &[
+    ("ssl.ca_file", SettingKind::Text),
+    ("ssl.verify", SettingKind::Bool),
     ("vfs.azure.block_list_block_size", SettingKind::Number),
     ("vfs.azure.blob_endpoint", SettingKind::Text),
     ("vfs.azure.max_parallel_ops", SettingKind::Number),

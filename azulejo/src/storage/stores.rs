@@ -16,6 +16,9 @@ pub(crate) struct Stores {
     local: Arc<dyn Storage>,
     memory: Arc<dyn Storage>,
     objects: Arc<Mutex<HashMap<Key, Connection>>>,
+    /// What was found before: who asks for two paths of a bucket gets one storage, by which it knows
+    /// that objects can be copied there.
+    found: Arc<Mutex<HashMap<Key, Arc<dyn Storage>>>>,
     /// Storages that a caller has put in place of buckets, whatever the settings.
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
     /// Storages that a caller has given schemes.
@@ -34,6 +37,7 @@ impl Stores {
             local,
             memory,
             objects,
+            found: Arc::default(),
             mounted,
             custom: Arc::default(),
             stats,
@@ -42,11 +46,13 @@ impl Stores {
         }
     }
 
-    /// The same storages; the cache too, unless another size is asked for.
-    pub(crate) fn with_cache(&self, tile_cache: u64) -> Self {
+    /// The same storages; the cache too, unless another size is asked for, or buckets are looked at
+    /// with other settings: by these, a name may mean another bucket.
+    pub(crate) fn with_cache(&self, tile_cache: u64, same_settings: bool) -> Self {
         let mut stores = self.clone();
-        if self.cache.limit() != tile_cache {
+        if self.cache.limit() != tile_cache || !same_settings {
             stores.cache = Arc::new(ByteCache::new(tile_cache, &self.stats));
+            stores.found = Arc::default();
         }
         stores
     }
@@ -58,6 +64,7 @@ impl Stores {
         mounted.insert((scheme, authority.to_owned()), storage);
         Some(Self {
             mounted: Arc::new(mounted),
+            found: Arc::default(),
             ..self.clone()
         })
     }
@@ -84,6 +91,7 @@ impl Stores {
     pub(crate) fn cancellable(&self) -> Self {
         Self {
             cancel: self.cancel.part(),
+            found: Arc::default(),
             ..self.clone()
         }
     }
@@ -103,14 +111,7 @@ impl Stores {
             Uri::Local(_) => Ok(Arc::clone(&self.local)),
             Uri::Memory(_) => Ok(Arc::clone(&self.memory)),
             Uri::Custom(path) => self.custom(path),
-            Uri::Object(path) => {
-                let storage = self.object(path, settings)?;
-                Ok(if self.cache.limit() > 0 {
-                    Arc::new(CachedStorage::new(storage, &self.cache))
-                } else {
-                    storage
-                })
-            }
+            Uri::Object(path) => self.object(path, settings),
         }
     }
 
@@ -128,19 +129,33 @@ impl Stores {
         let Some((scheme, authority, _)) = path.object_parts() else {
             return Ok(Arc::clone(&self.local));
         };
-        let place = (scheme, authority.to_owned());
+        let key = (scheme, authority.to_owned(), settings.clone());
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(storage) = found.get(&key) {
+            return Ok(Arc::clone(storage));
+        }
+        let storage = self.connected(path, &key)?;
+        let storage = match self.cache.limit() {
+            0 => storage,
+            _ => Arc::new(CachedStorage::new(storage, &self.cache)),
+        };
+        found.insert(key, Arc::clone(&storage));
+        Ok(storage)
+    }
+
+    fn connected(&self, path: &StorePath, key: &Key) -> Result<Arc<dyn Storage>> {
+        let place = (key.0, key.1.clone());
         if let Some(storage) = self.mounted.get(&place) {
             return Ok(Arc::clone(storage));
         }
-        let key = (place.0, place.1, settings.clone());
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(connected) = objects.get(&key) {
+        if let Some(connected) = objects.get(key) {
             return Ok(storage(connected, &self.cancel));
         }
-        let connected = connect(path, settings, &self.stats)?;
-        let found = storage(&connected, &self.cancel);
-        objects.insert(key, connected);
-        Ok(found)
+        let connected = connect(path, &key.2, &self.stats)?;
+        let storage = storage(&connected, &self.cancel);
+        objects.insert(key.clone(), connected);
+        Ok(storage)
     }
 }
 
@@ -176,4 +191,53 @@ fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Res
 #[cfg(not(feature = "object-store"))]
 fn storage(connected: &Connection, _cancel: &CancelHandle) -> Arc<dyn Storage> {
     match *connected {}
+}
+
+#[cfg(all(test, feature = "object-store"))]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryStorage;
+
+    fn stores(tile_cache: u64) -> Stores {
+        let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        Stores::new(Arc::clone(&memory), memory, tile_cache)
+    }
+
+    fn find(stores: &Stores, uri: &str, settings: &StoreSettings) -> Arc<dyn Storage> {
+        stores.find(&Uri::parse(uri).unwrap(), settings).unwrap()
+    }
+
+    #[test]
+    fn two_paths_of_a_bucket_lie_in_one_storage() {
+        let settings = StoreSettings::new();
+        for tile_cache in [0, 1 << 20] {
+            let stores = stores(tile_cache);
+            let one = find(&stores, "http://example.org/a", &settings);
+            let same =
+                |uri: &str, stores: &Stores| Arc::ptr_eq(&one, &find(stores, uri, &settings));
+            assert!(same("http://example.org/b", &stores));
+            assert!(same(
+                "http://example.org/b",
+                &stores.with_cache(tile_cache, true)
+            ));
+            assert!(!same("http://example.com/a", &stores));
+            // Who cancels one does not cancel the other.
+            assert!(!same("http://example.org/a", &stores.cancellable()));
+        }
+    }
+
+    #[test]
+    fn with_other_settings_nothing_is_taken_from_the_cache() {
+        let stores = stores(1 << 20);
+        assert!(Arc::ptr_eq(
+            &stores.cache,
+            &stores.with_cache(1 << 20, true).cache
+        ));
+        for other in [
+            stores.with_cache(1 << 20, false),
+            stores.with_cache(1 << 21, true),
+        ] {
+            assert!(!Arc::ptr_eq(&stores.cache, &other.cache));
+        }
+    }
 }

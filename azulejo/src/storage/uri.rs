@@ -375,7 +375,9 @@ fn local(path: &str, text: &str) -> Result<Uri> {
     let absolute = if cfg!(windows) {
         absolute.replace('\\', "/")
     } else {
-        absolute.to_owned()
+        // Two slashes are one here: they name no host, and a URI with them would be read as another
+        // path.
+        format!("/{}", absolute.trim_start_matches('/'))
     };
     Ok(Uri::Local(StorePath::local(&absolute)))
 }
@@ -512,6 +514,8 @@ mod tests {
             ("/a/b", "/a/b", "file:///a/b"),
             ("/a//b/", "/a/b", "file:///a/b"),
             ("/a/./b", "/a/b", "file:///a/b"),
+            ("//a/b", "/a/b", "file:///a/b"),
+            ("file:////a/b", "/a/b", "file:///a/b"),
             ("file:///a/b", "/a/b", "file:///a/b"),
             ("FILE:///a/b", "/a/b", "file:///a/b"),
             ("file://localhost/a/b", "/a/b", "file:///a/b"),

@@ -14,6 +14,7 @@ use crate::space::Layout;
 use crate::space::cell_bound::CellBound;
 use crate::space::cell_order::CellOrder;
 use azulejo_format::ArraySchema;
+use azulejo_format::schema::{Attribute, DataOrder};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -31,6 +32,8 @@ pub(super) struct GlobalWrite {
     order: Option<(CellOrder, DuplicateRule)>,
     /// Sparse: the last cell.
     last: Option<LastCell>,
+    /// The last cell's values, one a field, where the schema wants an order of some.
+    last_values: Option<Vec<Vec<u8>>>,
     /// The begun tile, one buffer a field, and its cells.
     tail: Vec<FieldBuffer>,
     tail_cells: usize,
@@ -82,11 +85,23 @@ impl GlobalWrite {
             band_bytes,
             order: None,
             last: None,
+            last_values: None,
             tail,
             tail_cells: 0,
             written: 0,
             expected: Some(cells),
         }
+    }
+
+    /// Whether any were written.
+    pub const fn has_cells(&self) -> bool {
+        self.written > 0
+    }
+
+    /// The values of the last cell of the calls so far, one a field, if the schema wants an order of
+    /// some.
+    pub fn last_values(&self) -> Option<&[Vec<u8>]> {
+        self.last_values.as_deref()
     }
 
     /// The cells of a call that are to be stored, as ranges. Nothing is written yet.
@@ -174,7 +189,15 @@ impl GlobalWrite {
             self.push_range(input, range.clone(), at_once)?;
             self.written += range.len() as u64;
         }
-        if let (Some((order, _)), Some(cell)) = (&self.order, input.cell_num.checked_sub(1)) {
+        let Some(cell) = input.cell_num.checked_sub(1) else {
+            return Ok(());
+        };
+        let is_ordered = |attribute: &Attribute| attribute.order != DataOrder::Unordered;
+        if self.schema.attributes.iter().any(is_ordered) {
+            let values = input.fields.iter().map(|view| view.cell(cell).to_vec());
+            self.last_values = Some(values.collect());
+        }
+        if let Some((order, _)) = &self.order {
             let dimensions = dimensions_of(&self.shapes, input);
             let coordinates = coordinates_of(&dimensions, cell);
             let bound = order.cell_bound(&coordinates);

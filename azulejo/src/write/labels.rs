@@ -73,7 +73,7 @@ impl Writer {
         let views = super::views(cells);
         let ones = input::all_valid(&self.shapes, &views);
         let input = input::bind(self.schema(), &self.shapes, &views, &ones)?;
-        validate::check_attribute_order(self.schema(), &self.shapes, &input)?;
+        validate::check_attribute_order(self.schema(), &self.shapes, &input, None)?;
         let space = DenseBox::new(self.schema(), self.bounds(), subarray)?;
         if space.cells != input.cell_num as u64 {
             return Err(Error::InvalidArgument(format!(

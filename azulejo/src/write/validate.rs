@@ -118,6 +118,7 @@ fn outside(dimension: &Dimension, range: &Range, view: &FieldView<'_>) -> Option
 }
 
 /// Checks the values of attributes that the schema says are ordered (those of dimension labels).
+/// `before` holds the values of the cell before the first, one a field, if there is one.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the attribute and the first cell out of order.
@@ -125,11 +126,13 @@ pub(super) fn check_attribute_order(
     schema: &ArraySchema,
     shapes: &[FieldShape],
     input: &Input<'_>,
+    before: Option<&[Vec<u8>]>,
 ) -> Result<()> {
-    for (shape, view) in shapes
+    for (field, (shape, view)) in shapes
         .iter()
         .zip(&input.fields)
-        .filter(|(shape, _)| !shape.dimension)
+        .enumerate()
+        .filter(|(_, (shape, _))| !shape.dimension)
     {
         let order = schema
             .attributes
@@ -141,13 +144,20 @@ pub(super) fn check_attribute_order(
             Some(DataOrder::Decreasing) => Ordering::Less,
             _ => continue,
         };
-        let unordered =
-            |cell: &usize| compare(shape.datatype, view.cell(*cell), view.cell(cell + 1)) == wrong;
-        if let Some(cell) = (0..view.cell_num.saturating_sub(1)).find(unordered) {
+        let is_wrong =
+            |before: &[u8], cell: usize| compare(shape.datatype, before, view.cell(cell)) == wrong;
+        let is_first_wrong = view.cell_num > 0
+            && before
+                .and_then(|values| values.get(field))
+                .is_some_and(|value| is_wrong(value, 0));
+        let found = match is_first_wrong {
+            true => Some(0),
+            false => (1..view.cell_num).find(|&cell| is_wrong(view.cell(cell - 1), cell)),
+        };
+        if let Some(cell) = found {
             return Err(Error::InvalidArgument(format!(
-                "attribute {:?}: cell {} is out of order, as the schema wants {} values",
+                "attribute {:?}: cell {cell} is out of order, as the schema wants {} values",
                 shape.name,
-                cell + 1,
                 if wrong == Ordering::Greater {
                     "increasing"
                 } else {

@@ -122,6 +122,15 @@ impl StorageLayer for FailingStorage {
         self.fuse.run("copy", to, || self.inner.copy_here(from, to))
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !StorageLayer::copy_here(self, from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
         self.fuse
             .run("delete", path, || self.inner.remove_empty_folder(path))

@@ -158,6 +158,15 @@ impl StorageLayer for FaultyStorage {
         self.inner.copy_here(from, to)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !StorageLayer::copy_here(self, from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
         self.fault.write(path, 0)?;
         self.inner.remove_empty_folder(path)

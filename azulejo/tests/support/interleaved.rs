@@ -143,6 +143,15 @@ impl<B: Between> StorageLayer for Interleaved<B> {
         self.step().copy_here(from, to)
     }
 
+    fn copy_all_here(&self, copies: &[(StorePath, StorePath)]) -> Result<bool> {
+        for (from, to) in copies {
+            if !StorageLayer::copy_here(self, from, to)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn remove_empty_folder(&self, path: &StorePath) -> Result<()> {
         self.step().remove_empty_folder(path)
     }

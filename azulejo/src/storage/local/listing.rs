@@ -21,7 +21,11 @@ pub(super) fn children(dir: &StorePath) -> Result<Vec<(Entry, bool)>> {
         let Ok(name) = child.file_name().into_string() else {
             continue;
         };
-        let mut kind = child.file_type().map_err(failed)?;
+        let mut kind = match child.file_type() {
+            // Some file systems are asked for it, and it may be gone by then.
+            Err(e) if is_missing(&e) => continue,
+            kind => kind.map_err(failed)?,
+        };
         let is_link = kind.is_symlink();
         if is_link {
             // A dangling link is nobody's file.
@@ -59,7 +63,10 @@ pub(super) fn unlisted(dir: &StorePath) -> Result<Option<String>> {
     };
     for child in children {
         let child = child.map_err(failed)?;
-        let is_link = child.file_type().map_err(failed)?.is_symlink();
+        let is_link = match child.file_type() {
+            Err(e) if is_missing(&e) => continue,
+            kind => kind.map_err(failed)?.is_symlink(),
+        };
         if child.file_name().to_str().is_none() || is_link && leads_nowhere(&child.path()) {
             return Ok(Some(child.path().display().to_string()));
         }

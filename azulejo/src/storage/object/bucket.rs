@@ -55,6 +55,9 @@ pub(super) struct Abilities {
     pub(super) full: bool,
     /// The end of an object can be asked for without knowing its size.
     pub(super) tails: bool,
+    /// Objects are copied without us, and are there when the store says so: all but Azure, which may
+    /// have promised it only.
+    pub(super) copies: bool,
 }
 
 /// What all operations on one bucket share.

@@ -129,13 +129,15 @@ impl ServiceSettings<'_> {
             .with_timeout_disabled()
             .with_connect_timeout(self.millis("connect_timeout_ms").unwrap_or(CONNECT_LIMIT))
             .with_allow_http(allow_http);
-        if self.truth("verify_ssl") == Some(false) {
+        let verify = self.truth("verify_ssl");
+        if verify.or_else(|| self.settings.truth("ssl.verify")) == Some(false) {
             options = options.with_allow_invalid_certificates(true);
         }
-        if let Some(file) = self.get("ca_file") {
-            let bad = |e: &dyn std::fmt::Display| {
-                Error::InvalidArgument(format!("{} {file}: {e}", self.full("ca_file")))
-            };
+        let own = self.full("ca_file");
+        let given = |name| Some((name, self.settings.get(name)?));
+        if let Some((name, file)) = given(&*own).or_else(|| given("ssl.ca_file")) {
+            let bad =
+                |e: &dyn std::fmt::Display| Error::InvalidArgument(format!("{name} {file}: {e}"));
             let pem = std::fs::read(file).map_err(|e| bad(&e))?;
             for certificate in Certificate::from_pem_bundle(&pem).map_err(|e| bad(&e))? {
                 options = options.with_root_certificate(certificate);
@@ -144,8 +146,10 @@ impl ServiceSettings<'_> {
         if let Some(host) = self.get("proxy_host") {
             let scheme = self.get("proxy_scheme").unwrap_or("http");
             let user = match (self.get("proxy_username"), self.get("proxy_password")) {
-                (Some(user), Some(password)) => format!("{user}:{password}@"),
-                (Some(user), None) => format!("{user}@"),
+                (Some(user), Some(password)) => {
+                    format!("{}:{}@", in_url(user), in_url(password))
+                }
+                (Some(user), None) => format!("{}@", in_url(user)),
                 _ => String::new(),
             };
             let port = self.number("proxy_port").filter(|port| *port > 0);
@@ -154,6 +158,17 @@ impl ServiceSettings<'_> {
         }
         Ok(options)
     }
+}
+
+/// A name or password as a URL has it: signs that would end it there are escaped.
+fn in_url(text: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escaped).collect()
 }
 
 /// Finds out everything a client needs; makes no request.
@@ -168,6 +183,11 @@ pub(super) fn connect(
         )));
     };
     let mut secrets = Secrets::of(settings);
+    // As its URL has them.
+    for name in ["vfs.s3.proxy_username", "vfs.s3.proxy_password"] {
+        let secret = settings.get(name).map(in_url);
+        secret.iter().for_each(|secret| secrets.add(secret));
+    }
     let family = |name| ServiceSettings { settings, name };
     let (family, store) = match scheme {
         ObjectScheme::S3 => (
@@ -193,11 +213,15 @@ pub(super) fn connect(
         )),
     })?;
     let full = !matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
-    let tails = !matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
+    let is_azure = matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
     Ok(Shared::new(
         store,
         family.limits(),
-        Abilities { full, tails },
+        Abilities {
+            full,
+            tails: !is_azure,
+            copies: !is_azure,
+        },
         stats,
         secrets,
     ))
@@ -354,8 +378,11 @@ fn s3(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats, secrets: &mut
             builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256");
         }
         Some("kms") => {
-            builder =
-                builder.with_sse_kms_encryption(family.get("sse_kms_key_id").unwrap_or_default());
+            builder = builder.with_config("aws_server_side_encryption".parse()?, "aws:kms");
+            // Without one it is the key that the service keeps for the account.
+            if let Some(key) = family.get("sse_kms_key_id") {
+                builder = builder.with_config("aws_sse_kms_key_id".parse()?, key);
+            }
         }
         Some(other) => {
             return Err(Error::InvalidArgument(format!(
@@ -386,7 +413,15 @@ fn s3(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats, secrets: &mut
 fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
     use AmazonS3ConfigKey as Key;
     let mut fresh = AmazonS3Builder::new();
-    for key in [
+    // How objects are encrypted is nothing that a program may lose.
+    let encryption = [
+        "aws_server_side_encryption",
+        "aws_sse_kms_key_id",
+        "aws_sse_bucket_key_enabled",
+        "aws_sse_customer_key_base64",
+    ];
+    let encryption = encryption.into_iter().filter_map(|name| name.parse().ok());
+    let keys = [
         Key::AccessKeyId,
         Key::SecretAccessKey,
         Key::Region,
@@ -402,7 +437,16 @@ fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
         Key::S3Express,
         Key::RequestPayer,
         Key::DisableTagging,
-    ] {
+        Key::ConditionalPut,
+        Key::CopyIfNotExists,
+        Key::StsEndpoint,
+        Key::MetadataEndpoint,
+        Key::ImdsV1Fallback,
+        Key::ContainerCredentialsRelativeUri,
+        Key::ContainerCredentialsFullUri,
+        Key::ContainerAuthorizationTokenFile,
+    ];
+    for key in keys.into_iter().chain(encryption) {
         if let Some(value) = builder.get_config_value(&key) {
             fresh = fresh.with_config(key, value);
         }
@@ -533,4 +577,50 @@ fn http(family: &ServiceSettings<'_>, scheme: ObjectScheme, host: &str, stats: &
         .with_http_connector(family.connector(stats))
         .build()?;
     Ok(Arc::new(store))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_proxies_do_not_end_the_name_of_the_host() {
+        assert_eq!(in_url("plain-1.~_"), "plain-1.~_");
+        assert_eq!(in_url("p@ss:w/rd?#é%"), "p%40ss%3Aw%2Frd%3F%23%C3%A9%25");
+    }
+
+    #[test]
+    fn certificates_are_those_of_all_services_or_of_one() {
+        let mut settings = StoreSettings::new();
+        let missing = |settings: &StoreSettings, name| {
+            let family = ServiceSettings { settings, name };
+            family.client_options(false).unwrap_err().to_string()
+        };
+        settings.set("ssl.ca_file", "/no such/all").unwrap();
+        assert!(missing(&settings, "gcs").contains("ssl.ca_file /no such/all"));
+        settings.set("vfs.s3.ca_file", "/no such/s3").unwrap();
+        assert!(missing(&settings, "gcs").contains("ssl.ca_file /no such/all"));
+        assert!(missing(&settings, "s3").contains("vfs.s3.ca_file /no such/s3"));
+    }
+
+    #[test]
+    fn what_is_encrypted_stays_so_without_a_token() {
+        let encryption = |name: &str| name.parse::<AmazonS3ConfigKey>().unwrap();
+        let values = [
+            ("aws_server_side_encryption", "aws:kms"),
+            ("aws_sse_kms_key_id", "key"),
+            ("aws_sse_bucket_key_enabled", "true"),
+            ("aws_conditional_put", "disabled"),
+        ];
+        let mut builder = AmazonS3Builder::new().with_token("of another");
+        for (name, value) in values {
+            builder = builder.with_config(encryption(name), value);
+        }
+        let fresh = without_token(&builder);
+        assert_eq!(fresh.get_config_value(&AmazonS3ConfigKey::Token), None);
+        for (name, value) in values {
+            let found = fresh.get_config_value(&encryption(name));
+            assert_eq!(found.as_deref(), Some(value), "{name}");
+        }
+    }
 }

@@ -17,6 +17,8 @@ use tokio::time::{Instant, Sleep};
 
 /// Slower uploads than this many bytes a second are given up.
 const SLOWEST_UPLOAD: u64 = 64 << 10;
+/// How long a store may take to copy an object, at least.
+const COPY_LIMIT: Duration = Duration::from_secs(300);
 /// How long a machine of a cloud may take to say who it is; elsewhere nobody answers at those
 /// addresses.
 const METADATA_LIMIT: Duration = Duration::from_secs(2);
@@ -96,6 +98,10 @@ struct Service {
 struct TooSlow(Duration);
 
 #[derive(Debug, thiserror::Error)]
+#[error("the store has only promised to copy it")]
+struct NotCopied;
+
+#[derive(Debug, thiserror::Error)]
 #[error("no credentials: none are set, and this machine has none of its own")]
 struct NoCredentials;
 
@@ -157,6 +163,7 @@ impl HttpService for Service {
         let asked = range.filter(|_| *whole_files);
         let limit = match from_metadata {
             true => METADATA_LIMIT,
+            false if op == IoOp::Copy => COPY_LIMIT.max(*patience),
             false => patience.saturating_add(Duration::from_secs(sent / SLOWEST_UPLOAD)),
         };
         stats.add_requests(op, 1);
@@ -189,6 +196,13 @@ impl HttpService for Service {
             }
         };
         let status = response.status();
+        let promised = response.headers().get("x-ms-copy-status");
+        if op == IoOp::Copy && promised.is_some_and(|status| status == "pending") {
+            // Whoever took it for done would delete what is to be copied.
+            stats.add_failure();
+            note(ServerAnswer::default());
+            return Err(HttpError::new(HttpErrorKind::Unknown, NotCopied));
+        }
         if !status.is_success() {
             if status.is_server_error() || matches!(status.as_u16(), 408 | 429) {
                 stats.add_failure();

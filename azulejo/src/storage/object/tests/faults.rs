@@ -326,6 +326,57 @@ fn what_is_to_be_deleted_is_asked_for_again_where_connections_break() {
 }
 
 #[test]
+fn copies_go_out_side_by_side() {
+    let done = "<CopyObjectResult><ETag>&quot;x&quot;</ETag></CopyObjectResult>";
+    let barrier = Arc::new(Barrier::default());
+    let held = Arc::clone(&barrier);
+    // None is answered before all have come.
+    let server = Server::start(move |number, _| {
+        if number == 4 {
+            held.open();
+        }
+        Reply::new(200, done).behind(&held)
+    });
+    let (storage, root, stats) = server.connect("s3", &[]);
+    let copies: Vec<_> = (0..5)
+        .map(|i| (root.join(&format!("x{i}")), root.join(&format!("y{i}"))))
+        .collect();
+    assert!(storage.copy_all_here(&copies).unwrap());
+    assert_eq!(stats.counts().requests(IoOp::Copy), 5);
+    let elsewhere = path("s3://other/y");
+    let copies = [copies[0].clone(), (root.join("x"), elsewhere)];
+    assert!(!storage.copy_all_here(&copies).unwrap());
+    assert_eq!(server.requests().len(), 5);
+}
+
+#[test]
+fn nothing_is_deleted_that_is_only_promised_to_be_copied() {
+    let server = Server::start(move |_, asked| match asked.method.as_str() {
+        "GET" => Reply::new(
+            200,
+            "<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated></ListBucketResult>",
+        ),
+        "HEAD" if asked.target.ends_with("/x") => Reply::new(200, "x"),
+        "HEAD" => Reply::new(404, ""),
+        "PUT" => {
+            let mut reply = Reply::new(202, "");
+            reply
+                .headers
+                .push(("x-ms-copy-status", "pending".to_owned()));
+            reply
+        }
+        _ => Reply::new(200, ""),
+    });
+    let (storage, root, _) = server.connect("s3", &[]);
+    let moved = storage.rename(&root.join("x"), &root.join("y"));
+    assert!(moved.is_err());
+    let asked = server.requests();
+    assert!(asked.iter().any(|asked| asked.method == "PUT"), "{asked:?}");
+    let deletes = |asked: &Asked| asked.method == "DELETE" || asked.target.contains("?delete");
+    assert!(!asked.iter().any(deletes), "{asked:?}");
+}
+
+#[test]
 fn what_fails_for_good_is_named() {
     for (status, part) in [
         (403, "permission denied"),
