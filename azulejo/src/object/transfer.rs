@@ -756,7 +756,7 @@ impl FileTree {
             let inside = |name: &str| path_in(&folder, name);
             let is_passing = |name: &str| is_claim(name) || is_temporary(name);
             let files = (entries.iter())
-                .filter(|e| !e.is_dir && !is_passing(&e.name) && !(no_folders && is_mark(e)));
+                .filter(|e| !(e.is_dir || is_passing(&e.name) || no_folders && is_mark(e)));
             tree.files
                 .extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {

@@ -204,7 +204,8 @@ mod tests {
     }
 
     fn find(stores: &Stores, uri: &str, settings: &StoreSettings) -> Arc<dyn Storage> {
-        stores.find(&Uri::parse(uri).unwrap(), settings).unwrap()
+        let uri = Uri::parse(uri).expect("a URI");
+        stores.find(&uri, settings).expect("a storage")
     }
 
     #[test]
