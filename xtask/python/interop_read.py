@@ -22,13 +22,13 @@ import capi
 from capi import COL, DENSE, GLOBAL, HILBERT, ROW, SPARSE, UNORDERED, VAR, Ctx, Field, Refused
 
 I32, I64, F32, F64, CHAR, I8, U8, I16, U16, U32, U64, ASCII, UTF8 = range(13)
-BLOB, BOOL = 40, 41
+BLOB, BOOL, WKB, WKT = 40, 41, 42, 43
 UTF16, UTF32, UCS2, UCS4 = range(13, 17)
 WIDE = {UTF16: "H", UTF32: "I", UCS2: "H", UCS4: "I"}
 KEY = "0123456789abcdeF0123456789abcdeF"
 INTEGERS = {I8: "b", U8: "B", I16: "h", U16: "H", I32: "i", U32: "I", I64: "q", U64: "Q"}
 TICKS = list(range(18, 40))
-FORMAT = {**INTEGERS, **WIDE, **{t: "q" for t in TICKS}, F32: "f", F64: "d", BOOL: "B", CHAR: "b", BLOB: "B", ASCII: "B", UTF8: "B"}
+FORMAT = {**INTEGERS, **WIDE, **{t: "q" for t in TICKS}, F32: "f", F64: "d", BOOL: "B", CHAR: "b", BLOB: "B", WKB: "B", WKT: "B", ASCII: "B", UTF8: "B"}
 BOUNDS = {f: (0, 2 ** (8 * struct.calcsize(f)) - 1) if f.isupper() else (-2 ** (8 * struct.calcsize(f) - 1), 2 ** (8 * struct.calcsize(f) - 1) - 1) for f in "bBhHiIqQ"}
 GZIP, ZSTD, LZ4, RLE, BZIP2, DDELTA, BITWIDTH, BITSHUF, BYTESHUF, POSDELTA = range(1, 11)
 MD5, SHA256, DICT, SCALE, XOR, WEBP, DELTA = 12, 13, 14, 15, 16, 18, 19
@@ -81,13 +81,23 @@ def chain(R, t, num, var):
     return out
 
 
+def odd_chain(Y, t):
+    """integers taken for others, and windows that are no whole number of values"""
+    filters = [(BITWIDTH, [(1, C.c_uint32(Y.choice([1, 7, 13, 33, 100])))])]
+    if Y.random() < 0.6:
+        narrower = [n for n in INTEGERS if struct.calcsize(INTEGERS[n]) <= struct.calcsize(FORMAT[t])]
+        filters = [(DELTA, [(9, C.c_uint8(Y.choice(narrower)))])]
+    shuffle = [(Y.choice([BYTESHUF, BITSHUF]), [])] * (Y.random() < 0.3)
+    return [(Y.choice([MD5, SHA256]), [])] * (Y.random() < 0.2) + filters + shuffle + [compressor(Y)] * (Y.random() < 0.7)
+
+
 def scalar(R, t, wide=True):
     if t in (F32, F64):
         special = [0.0, -0.0] + ([float("inf"), float("-inf"), float("nan")] if wide and R.random() < 0.3 else [])
         return pack(t, R.choice(special) if R.random() < 0.08 else R.randint(-4000, 4000) * 0.25)
     if t == BOOL:
         return pack(t, R.randint(0, 1))
-    if t in (ASCII, UTF8, CHAR):
+    if t in (ASCII, UTF8, CHAR, WKT):
         return bytes([R.choice(b"abcdXYZ019 ")])
     if t in WIDE:
         return pack(t, R.choice([0x41, 0x7A, 0xE9, 0x4E2D]))
@@ -172,6 +182,7 @@ class Generated:
     def __init__(self, out, seed):
         self.R = R = random.Random(seed)
         self.X = random.Random("later %d" % seed)
+        self.Y = random.Random("later still %d" % seed)
         self.seed, self.name = seed, "a%d" % seed
         self.uri = os.path.join(out, self.name)
         shutil.rmtree(self.uri, ignore_errors=True)
@@ -188,6 +199,10 @@ class Generated:
     def tick(self):
         self.clock += self.R.randint(1, 20)
         return self.clock
+
+    def unit(self, t):
+        """sometimes another unit of time"""
+        return self.Y.choice(TICKS) if t in TICKS and self.Y.random() < 0.5 else t
 
     def attribute(self, i, dense):
         R = self.R
@@ -211,6 +226,12 @@ class Generated:
             f.filters = [(X.choice([BYTESHUF, BITSHUF]), [])] * (X.random() < 0.4) + [compressor(X)] * (X.random() < 0.7)
         elif f.var and X.random() < 0.15:
             f.long = True
+        Y = self.Y
+        if Y.random() < 0.1:
+            f = Field(f.name, Y.choice([BLOB, WKB, WKT]), Y.choice([VAR, 1, 7]), nullable=Y.random() < 0.4)
+            f.filters = [compressor(Y)] * (Y.random() < 0.7)
+        elif (f.datatype in INTEGERS or f.datatype in TICKS) and Y.random() < 0.3:
+            f.filters = odd_chain(Y, f.datatype)
         return f
 
     def picture(self):
@@ -255,11 +276,11 @@ class Generated:
         dense = self.dense
         if dense:
             nd = R.choice([1, 2, 2, 2, 3])
-            t = R.choice(list(INTEGERS) + [18, 21, 25, 27])
+            t = self.unit(R.choice(list(INTEGERS) + [18, 21, 25, 27]))
             self.dims = [dimension(R, i, t, True) for i in range(nd)]
         else:
             nd = R.choice([1, 1, 2, 2, 3])
-            self.dims = [dimension(R, i, R.choice(list(INTEGERS) + [F32, F64, ASCII, 21, 25, 34]), False) for i in range(nd)]
+            self.dims = [dimension(R, i, self.unit(R.choice(list(INTEGERS) + [F32, F64, ASCII, 21, 25, 34])), False) for i in range(nd)]
         self.attrs = [self.attribute(i, dense) for i in range(R.randint(1, 4))]
         enumerations = {}
         if R.random() < 0.25:
@@ -407,7 +428,7 @@ class Generated:
 
     def conditional(self):
         """fields that the reference compares without special rules; attributes added later are a documented difference"""
-        plain = [f for f in [a for a in self.attrs if not hasattr(a, "added")] + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, CHAR, *WIDE) and not hasattr(f, "pixels")) or (f.var and f.datatype in (ASCII, UTF8))]
+        plain = [f for f in [a for a in self.attrs if not hasattr(a, "added")] + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, WKB, WKT, CHAR, *WIDE) and not hasattr(f, "pixels")) or (f.var and f.datatype in (ASCII, UTF8))]
         return plain
 
     def taken_for_sorted(self, d):
