@@ -43,7 +43,7 @@
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
-//! | `time_rule` | times beside moments of finer units |
+//! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |

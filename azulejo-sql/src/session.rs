@@ -12,6 +12,7 @@ use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
 use crate::time_rule::TimeRule;
+use crate::time_rule::far::FarTimeRule;
 use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
@@ -19,6 +20,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -81,10 +83,14 @@ pub fn builder(
         .set_bool("datafusion.sql_parser.enable_ident_normalization", false)
         .set_bool(min_max_filters, false)
         .with_extension(Arc::new(context.clone()));
+    // What types must not yet be alike for comes before the rules that make them so.
+    let mut analyzer = vec![Arc::new(FarTimeRule) as Arc<dyn AnalyzerRule + Send + Sync>];
+    analyzer.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(environment)
         .with_default_features()
+        .with_analyzer_rules(analyzer)
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(ChangeRule))

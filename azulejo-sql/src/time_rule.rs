@@ -7,19 +7,24 @@
 //!
 //! And it asks for a year by the moments at its ends, which for years that nanoseconds do not reach are
 //! null to it: `extract(year FROM t) < 3000` held for no row. Of such years those of days are asked for.
+//! Moments that nanoseconds do not reach see [`far`].
 
+mod coarse;
+pub mod far;
+mod walk;
+
+use self::coarse::{Beside, Coarse, Moment, ticks_a_second, told};
+use self::walk::each_comparison;
 use crate::error::Result;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use std::cell::LazyCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -29,42 +34,25 @@ pub struct TimeRule;
 
 impl AnalyzerRule for TimeRule {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut asked = false;
-            plan.apply_expressions(|expr| {
-                asked |=
-                    expr.exists(|expr| Ok(widened(expr).is_some() || of_date(expr).is_some()))?;
-                Ok(TreeNodeRecursion::Continue)
-            })?;
-            if !asked {
-                return Ok(Transformed::no(plan));
-            }
+        let simplifier = LazyCell::new(|| {
             let context = SimplifyContext::builder()
                 .with_config_options(Arc::new(config.clone()))
                 .with_current_time()
                 .build();
+            ExprSimplifier::new(context)
+        });
+        let asked = |expr: &Expr| widened(expr).is_some() || of_date(expr).is_some();
+        each_comparison(plan, asked, |schema, expr| {
             let comparisons = Comparisons {
-                schema: merge_schema(&plan.inputs()),
-                simplifier: ExprSimplifier::new(context),
+                schema,
+                simplifier: &simplifier,
             };
-            let names = NamePreserver::new(&plan);
-            let changed = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let told = expr.transform_up(|expr| {
-                    let told = comparisons.told(&expr);
-                    Ok(match told.or_else(|| comparisons.of_far_years(&expr)) {
-                        Some(told) => Transformed::yes(told),
-                        None => Transformed::no(expr),
-                    })
-                })?;
-                Ok(told.update_data(|expr| name.restore(expr)))
-            })?;
-            match changed.transformed {
-                true => changed.map_data(LogicalPlan::recompute_schema),
-                false => Ok(changed),
-            }
+            let told = match expr {
+                Expr::InList(list) => comparisons.listed(list),
+                _ => told(&comparisons, expr),
+            };
+            told.or_else(|| comparisons.of_far_years(expr))
         })
-        .data()
     }
 
     fn name(&self) -> &str {
@@ -101,141 +89,14 @@ fn of_date(expr: &Expr) -> Option<(&ScalarFunction, &str, &Expr)> {
 /// Years of which all moments have nanoseconds.
 const NANOSECOND_YEARS: RangeInclusive<i64> = 1678..=2261;
 
-fn ticks_a_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
-}
-
-/// A time that is compared in a finer unit than its own.
-struct Coarse<'a> {
-    expr: &'a Expr,
-    /// Its type.
-    kind: DataType,
-    /// The unit of what it is compared with.
-    unit: TimeUnit,
-    /// How many ticks of that unit one of its own has.
-    ratio: i64,
-}
-
-/// What a time is compared with.
-enum Moment {
-    /// One of its ticks.
-    At(i64),
-    /// What lies between a tick and the next.
-    Behind(i64),
-}
-
-impl Coarse<'_> {
-    /// A tick as a value; none beyond the type.
-    fn tick(&self, tick: i64) -> Option<Expr> {
-        Some(lit(match &self.kind {
-            DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(tick).ok()?)),
-            DataType::Timestamp(TimeUnit::Second, None) => {
-                ScalarValue::TimestampSecond(Some(tick), None)
-            }
-            DataType::Timestamp(TimeUnit::Millisecond, None) => {
-                ScalarValue::TimestampMillisecond(Some(tick), None)
-            }
-            DataType::Timestamp(TimeUnit::Microsecond, None) => {
-                ScalarValue::TimestampMicrosecond(Some(tick), None)
-            }
-            _ => return None,
-        }))
-    }
-
-    /// What a value of the finer unit is on the scale of this time.
-    fn moment(&self, value: &ScalarValue) -> Option<Moment> {
-        let ticks = match (self.unit, value) {
-            (TimeUnit::Second, ScalarValue::TimestampSecond(Some(ticks), None))
-            | (TimeUnit::Millisecond, ScalarValue::TimestampMillisecond(Some(ticks), None))
-            | (TimeUnit::Microsecond, ScalarValue::TimestampMicrosecond(Some(ticks), None))
-            | (TimeUnit::Nanosecond, ScalarValue::TimestampNanosecond(Some(ticks), None)) => *ticks,
-            _ => return None,
-        };
-        let tick = ticks.div_euclid(self.ratio);
-        Some(match ticks.rem_euclid(self.ratio) {
-            0 => Moment::At(tick),
-            _ => Moment::Behind(tick),
-        })
-    }
-
-    /// The comparison with a moment.
-    fn compared(&self, op: Operator, moment: &Moment) -> Option<Expr> {
-        let with = |op, tick| Some(binary_expr(self.expr.clone(), op, self.tick(tick)?));
-        let tick = match moment {
-            Moment::At(tick) => return with(op, *tick),
-            Moment::Behind(tick) => *tick,
-        };
-        let before = || with(Operator::LtEq, tick);
-        let after = || with(Operator::GtEq, tick + 1);
-        Some(match op {
-            Operator::Lt | Operator::LtEq => before()?,
-            Operator::Gt | Operator::GtEq => after()?,
-            // Null where the time is.
-            Operator::Eq => before()?.and(after()?),
-            Operator::NotEq => before()?.or(after()?),
-            Operator::IsDistinctFrom => lit(true),
-            Operator::IsNotDistinctFrom => lit(false),
-            _ => return None,
-        })
-    }
-}
-
 /// Looks for comparisons in the expressions of a plan.
-struct Comparisons {
+struct Comparisons<'s> {
     /// The columns that there are.
-    schema: DFSchema,
-    simplifier: ExprSimplifier,
+    schema: &'s DFSchema,
+    simplifier: &'s ExprSimplifier,
 }
 
-impl Comparisons {
-    /// What a comparison becomes, if it is one of those.
-    fn told(&self, expr: &Expr) -> Option<Expr> {
-        match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let compares = matches!(
-                    op,
-                    Operator::Eq
-                        | Operator::NotEq
-                        | Operator::Lt
-                        | Operator::LtEq
-                        | Operator::Gt
-                        | Operator::GtEq
-                        | Operator::IsDistinctFrom
-                        | Operator::IsNotDistinctFrom
-                );
-                if !compares {
-                    return None;
-                }
-                match self.coarse(left) {
-                    Some(time) => self.compared(&time, *op, right),
-                    None => self.compared(&self.coarse(right)?, op.swap()?, left),
-                }
-            }
-            Expr::Between(Between {
-                expr,
-                negated,
-                low,
-                high,
-            }) => {
-                let time = self.coarse(expr)?;
-                let ends = [(Operator::GtEq, low), (Operator::LtEq, high)];
-                let [low, high] = ends.map(|(op, end)| {
-                    let as_it_is = || binary_expr(expr.as_ref().clone(), op, end.as_ref().clone());
-                    self.compared(&time, op, end).unwrap_or_else(as_it_is)
-                });
-                let within = low.and(high);
-                Some(if *negated { !within } else { within })
-            }
-            Expr::InList(list) => self.listed(list),
-            _ => None,
-        }
-    }
-
+impl Comparisons<'_> {
     /// A comparison of nanoseconds' years with some that they do not reach, as one of days' years.
     fn of_far_years(&self, expr: &Expr) -> Option<Expr> {
         let boxed = |expr: Option<Expr>| expr.map(Box::new);
@@ -282,7 +143,7 @@ impl Comparisons {
         let (call, part, time) = of_date(expr)?;
         let part = part.trim_matches(['\'', '"']).to_ascii_lowercase();
         let is_year = matches!(part.as_str(), "y" | "yr" | "yrs" | "year" | "years");
-        let kind = time.get_type(&self.schema).ok()?;
+        let kind = time.get_type(self.schema).ok()?;
         if !is_year || !matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
             return None;
         }
@@ -321,7 +182,7 @@ impl Comparisons {
                 items.push(lit(ScalarValue::try_from(&time.kind).ok()?));
                 continue;
             }
-            match time.moment(&value)? {
+            match time.moment(ticks_of(&value)?) {
                 Moment::At(tick) => items.push(time.tick(tick)?),
                 moment @ Moment::Behind(_) => none = Some(moment),
             }
@@ -338,28 +199,6 @@ impl Comparisons {
         Some(Expr::InList(InList::new(expr, items, list.negated)))
     }
 
-    fn compared(&self, time: &Coarse<'_>, op: Operator, other: &Expr) -> Option<Expr> {
-        time.compared(op, &time.moment(&self.literal(other)?)?)
-    }
-
-    /// A time that an expression shows in a finer unit.
-    fn coarse<'a>(&self, expr: &'a Expr) -> Option<Coarse<'a>> {
-        let (expr, unit) = widened(expr)?;
-        let kind = expr.get_type(&self.schema).ok()?;
-        let ratio = match &kind {
-            DataType::Date32 => 86_400 * ticks_a_second(unit),
-            // None where it is not finer.
-            DataType::Timestamp(own, None) => ticks_a_second(unit) / ticks_a_second(*own),
-            _ => return None,
-        };
-        (ratio > 1).then_some(Coarse {
-            expr,
-            kind,
-            unit,
-            ratio,
-        })
-    }
-
     /// The value of an expression without columns.
     fn literal(&self, expr: &Expr) -> Option<ScalarValue> {
         if let Expr::Literal(value, _) = expr {
@@ -372,5 +211,35 @@ impl Comparisons {
             Ok(Expr::Literal(value, _)) => Some(value),
             _ => None,
         }
+    }
+}
+
+impl Beside for Comparisons<'_> {
+    /// A time that an expression shows in a finer unit.
+    fn coarse<'a>(&self, expr: &'a Expr) -> Option<Coarse<'a>> {
+        let (expr, unit) = widened(expr)?;
+        let kind = expr.get_type(self.schema).ok()?;
+        let ratio = match &kind {
+            DataType::Date32 => 86_400 * ticks_a_second(unit),
+            // None where it is not finer.
+            DataType::Timestamp(own, None) => ticks_a_second(unit) / ticks_a_second(*own),
+            _ => return None,
+        };
+        (ratio > 1).then_some(Coarse { expr, kind, ratio })
+    }
+
+    fn ticks(&self, _time: &Coarse<'_>, other: &Expr) -> Option<i128> {
+        ticks_of(&self.literal(other)?)
+    }
+}
+
+/// The ticks of a timestamp: both sides of a comparison have its unit.
+fn ticks_of(value: &ScalarValue) -> Option<i128> {
+    match value {
+        ScalarValue::TimestampSecond(ticks, None)
+        | ScalarValue::TimestampMillisecond(ticks, None)
+        | ScalarValue::TimestampMicrosecond(ticks, None)
+        | ScalarValue::TimestampNanosecond(ticks, None) => ticks.map(i128::from),
+        _ => None,
     }
 }

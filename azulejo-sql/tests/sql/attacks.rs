@@ -351,6 +351,29 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             "t BETWEEN '1969-12-31T23:59:59.5' AND '1970-01-01T00:00:01.5'".to_owned(),
             &["1", "2"],
         ),
+        // Nanoseconds do not reach these.
+        ("t < '9999-12-31'".to_owned(), &["0", "1", "2", "3"]),
+        ("t > TIMESTAMP '9999-12-31'".to_owned(), &[]),
+        ("DATE '0001-01-01' < u".to_owned(), &["0", "1", "2"]),
+        ("u = '1600-01-01'".to_owned(), &[]),
+        (
+            "u IN ('9999-12-31', '1970-01-01T00:00:01')".to_owned(),
+            &["2"],
+        ),
+        (
+            "u NOT IN ('9999-12-31', '1970-01-01T00:00:01')".to_owned(),
+            &["0", "1"],
+        ),
+        (
+            "t BETWEEN '1970-01-01T00:00:01' AND '9999-12-31'".to_owned(),
+            &["2", "3"],
+        ),
+        ("d >= TIMESTAMP '9999-12-31T00:00:00'".to_owned(), &["3"]),
+        ("d >= TIMESTAMP '9999-12-31T00:00:01'".to_owned(), &[]),
+        (
+            "CAST(t AS TIMESTAMP) < '9999-12-31'".to_owned(),
+            &["0", "1", "2", "3"],
+        ),
     ];
     for table in ["plain", "stored"] {
         for (condition, expected) in cases {

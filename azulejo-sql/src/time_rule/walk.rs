@@ -1,0 +1,44 @@
+//! Goes through the expressions of plans.
+
+use crate::error::Result;
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+/// Puts what is told of expressions in their place, in the nodes of a plan where one of them is asked
+/// for. Results keep their names.
+pub fn each_comparison(
+    plan: LogicalPlan,
+    asked: impl Fn(&Expr) -> bool,
+    told: impl Fn(&DFSchema, &Expr) -> Option<Expr>,
+) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        let mut found = false;
+        plan.apply_expressions(|expr| {
+            found |= expr.exists(|expr| Ok(asked(expr)))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if !found {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = merge_schema(&plan.inputs());
+        let names = NamePreserver::new(&plan);
+        let changed = plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let told = expr.transform_up(|expr| {
+                Ok(match told(&schema, &expr) {
+                    Some(told) => Transformed::yes(told),
+                    None => Transformed::no(expr),
+                })
+            })?;
+            Ok(told.update_data(|expr| name.restore(expr)))
+        })?;
+        match changed.transformed {
+            true => changed.map_data(LogicalPlan::recompute_schema),
+            false => Ok(changed),
+        }
+    })
+    .data()
+}
