@@ -10,6 +10,7 @@ mod byteshuffle;
 mod bzip2;
 mod checksum;
 mod chunking;
+mod codecs;
 mod compression;
 mod context;
 mod decode;

@@ -1,6 +1,6 @@
 //! The compressors under one roof: one part in, one part out.
 
-use super::scratch::Codecs;
+use super::codecs::Codecs;
 use super::{bzip2, delta, dictionary, double_delta, lz4, rle};
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};

@@ -1,10 +1,11 @@
 //! Undoing a pipeline: from stored chunks to cells.
 
+use super::codecs::Codecs;
 use super::compression::Compressor;
 use super::growth::Growth;
 use super::open_chunk::OpenChunk;
 use super::parts::{PartList, decode_each, original_len};
-use super::scratch::{Codecs, sized};
+use super::scratch::sized;
 use super::step::{FilterStep, Transform};
 use super::strings::{EncodedStrings, StringEncoding};
 use super::word_sink::StringWords;

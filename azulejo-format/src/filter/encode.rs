@@ -2,8 +2,8 @@
 
 use super::checksum::Checksum;
 use super::chunking::chunk_ends;
+use super::codecs::Codecs;
 use super::growth::Growth;
-use super::scratch::Codecs;
 use super::step::{FilterStep, Transform};
 use super::strings::{self, StringEncoding};
 use super::{Filter, FilterContext, Pipeline, Scratch, aes_gcm};

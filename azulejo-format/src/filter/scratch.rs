@@ -1,8 +1,8 @@
 //! Buffers and codec state that a thread keeps from chunk to chunk.
 
+use super::codecs::Codecs;
 use super::growth::Growth;
 use super::step::FilterStep;
-use super::{gzip, zstd};
 
 /// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation
 /// once it has grown.
@@ -17,13 +17,6 @@ pub struct Scratch {
     pub(super) part_lens: [Vec<usize>; 2],
     /// The filters that are undone, each with the most that there was before it.
     pub(super) steps: Vec<(FilterStep, Growth)>,
-}
-
-/// Codec contexts: costly to make, so they are reused.
-#[derive(Default)]
-pub(super) struct Codecs {
-    pub(super) gzip: gzip::Codec,
-    pub(super) zstd: zstd::Codec,
 }
 
 impl Scratch {

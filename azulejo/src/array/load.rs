@@ -305,7 +305,7 @@ pub(super) async fn load<'a>(
     fetch_sizes(&missing, waiting).await?;
     let mut tiles: Vec<Bytes> = vec![Bytes::new(); missing.len()];
     let (mut requests, mut places) = (Vec::new(), Vec::new());
-    let mut ranges = Ranges::default();
+    let mut ranges = SectionFinder::default();
     for (i, (fragment, section)) in missing.iter().enumerate() {
         let range = ranges.of(fragment, *section);
         let Some(range) = range.and_then(|range| stored_range(fragment, range)) else {
@@ -377,12 +377,12 @@ const MANY_FIELDS: usize = 64;
 
 /// Where sections lie, asked for one fragment after the other.
 #[derive(Default)]
-struct Ranges<'f> {
+struct SectionFinder<'f> {
     /// Those of the fragment that was asked for last, where it has many.
     sorted: Option<(&'f Fragment, SectionRanges<'f>)>,
 }
 
-impl<'f> Ranges<'f> {
+impl<'f> SectionFinder<'f> {
     fn of(&mut self, fragment: &'f Fragment, section: Section) -> Option<SectionRange> {
         let footer = fragment.footer();
         if footer.slots.len() < MANY_FIELDS {
@@ -401,7 +401,7 @@ impl<'f> Ranges<'f> {
 /// Asks for the sizes of metadata files whose last section has no known end.
 async fn fetch_sizes(missing: &[(&Fragment, Section)], waiting: Waiting) -> Result<()> {
     let mut unknown: Vec<&Fragment> = Vec::new();
-    let mut ranges = Ranges::default();
+    let mut ranges = SectionFinder::default();
     for (fragment, section) in missing {
         let range = ranges.of(fragment, *section);
         let open = range.is_some_and(|range| range.end.is_none());

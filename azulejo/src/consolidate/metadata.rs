@@ -34,12 +34,12 @@ impl ArrayHandle {
             ..OpenScope::default()
         };
         let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
-        let kind = Kind {
+        let owner = MetadataOwner {
             relative: array.schema().version.has_relative_vacuum_names(),
             schema: Some(array.schema_name()),
         };
         let files = || Ok(Directory::parse(&list(&location)?).metadata);
-        consolidate(context, &location, &lock, files, time, kind)
+        consolidate(context, &location, &lock, files, time, owner)
     }
 }
 
@@ -64,17 +64,17 @@ impl GroupHandle {
             let entries = location.storage.list(&folder)?;
             Ok(DetailFiles::parse(RootFolder::Metadata, &entries))
         };
-        let kind = Kind {
+        let owner = MetadataOwner {
             relative: false,
             schema: None,
         };
-        consolidate(context, &location, &lock, files, time, kind)
+        consolidate(context, &location, &lock, files, time, owner)
     }
 }
 
 /// Whose key-values they are.
 #[derive(Clone, Copy)]
-struct Kind<'a> {
+struct MetadataOwner<'a> {
     /// Whether vacuum files name files by paths in the object.
     relative: bool,
     /// The file name of a schema, of an array.
@@ -88,7 +88,7 @@ fn consolidate(
     lock: &ArrayLock,
     list: impl Fn() -> Result<DetailFiles>,
     time: TimeRange,
-    kind: Kind<'_>,
+    owner: MetadataOwner<'_>,
 ) -> Result<Option<StorePath>> {
     let time = time.resolved();
     let mut attempts = Attempts::new();
@@ -144,7 +144,7 @@ fn consolidate(
         context.key(),
     )
     .map_err(wrong)?;
-    let uris = details.iter().map(|(path, _)| match kind.relative {
+    let uris = details.iter().map(|(path, _)| match owner.relative {
         true => format!("/{path}"),
         false => location.path.join(path).to_string(),
     });
@@ -154,7 +154,7 @@ fn consolidate(
     let target = location.path.join(&path);
     // Whoever has overtaken this process may have merged these files, and removed them.
     lock.confirm(location)?;
-    put_if_there(location, kind.schema, &path, tile.into())?;
+    put_if_there(location, owner.schema, &path, tile.into())?;
     let vacuum = location
         .path
         .join(&format!("{path}{}", Suffix::Vacuum.text()));
