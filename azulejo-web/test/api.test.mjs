@@ -272,6 +272,7 @@ test("signals end what is under way, and progress is told", async () => {
 });
 
 test("counts are whole numbers", async () => {
+  const grid = await openArray(demo("grid"));
   for (const limit of [NaN, -1, 1.5, "3"]) {
     await assert.rejects(grid.get({ x: 1 }, { limit }), { code: "InvalidArgument" });
   }
