@@ -43,6 +43,7 @@
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `expressions` | how the rules for tiles and times go through the expressions of plans |
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `listing` | tables beside files that are opened by their URLs |
@@ -69,6 +70,7 @@ mod dialect;
 #[cfg(feature = "distributed")]
 pub mod distributed;
 mod error;
+mod expressions;
 mod external_table;
 mod filters;
 #[cfg(feature = "flight-sql")]

@@ -6,14 +6,14 @@
 
 use crate::columns::Tiles;
 use crate::error::Result;
+use crate::expressions::tell_where_asked;
 use crate::functions::{OF_TILES, no_tiles};
 use crate::table::ArrayTable;
 use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, lit};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -23,32 +23,14 @@ pub struct TileRule;
 
 impl AnalyzerRule for TileRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let mut asked = false;
-            plan.apply_expressions(|expr| {
-                asked |= expr.exists(|expr| Ok(asks(expr)))?;
-                Ok(TreeNodeRecursion::Continue)
-            })?;
-            if !asked {
-                return Ok(Transformed::no(plan));
-            }
-            let names = NamePreserver::new(&plan);
-            let below: Vec<LogicalPlan> = match &plan {
+        let below = |plan: &LogicalPlan| -> Vec<LogicalPlan> {
+            match plan {
                 // Its filters are about its own columns.
                 LogicalPlan::TableScan(_) => vec![plan.clone()],
                 plan => plan.inputs().into_iter().cloned().collect(),
-            };
-            let changed = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let told = expr.transform_up(|expr| tell(expr, &below))?;
-                Ok(told.update_data(|expr| name.restore(expr)))
-            })?;
-            match changed.transformed {
-                true => changed.map_data(LogicalPlan::recompute_schema),
-                false => Ok(changed),
             }
-        })
-        .data()
+        };
+        tell_where_asked(plan, asks, below, |expr, below| tell(expr, below))
     }
 
     fn name(&self) -> &str {

@@ -11,16 +11,17 @@
 
 mod coarse;
 pub mod far;
-mod walk;
 
-use self::coarse::{Beside, Coarse, Moment, ticks_a_second, told};
-use self::walk::each_comparison;
+use self::coarse::{Beside, Coarse, Moment, ratio, told};
 use crate::error::Result;
+use crate::expressions::tell_where_asked;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, ScalarFunction};
 use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -42,22 +43,28 @@ impl AnalyzerRule for TimeRule {
             ExprSimplifier::new(context)
         });
         let asked = |expr: &Expr| widened(expr).is_some() || of_date(expr).is_some();
-        each_comparison(plan, asked, |schema, expr| {
+        tell_where_asked(plan, asked, columns_of, |expr, schema| {
             let comparisons = Comparisons {
                 schema,
                 simplifier: &simplifier,
             };
-            let told = match expr {
+            let told = match &expr {
                 Expr::InList(list) => comparisons.listed(list),
-                _ => told(&comparisons, expr),
+                _ => told(&comparisons, &expr),
             };
-            told.or_else(|| comparisons.of_far_years(expr))
+            let told = told.or_else(|| comparisons.of_far_years(&expr));
+            Ok(told.map_or_else(|| Transformed::no(expr), Transformed::yes))
         })
     }
 
     fn name(&self) -> &str {
         "moments_between_ticks"
     }
+}
+
+/// The columns that the expressions of a node may name.
+fn columns_of(plan: &LogicalPlan) -> DFSchema {
+    merge_schema(&plan.inputs())
 }
 
 /// What an expression shows as a timestamp, and in which unit.
@@ -219,12 +226,7 @@ impl Beside for Comparisons<'_> {
     fn coarse<'a>(&self, expr: &'a Expr) -> Option<Coarse<'a>> {
         let (expr, unit) = widened(expr)?;
         let kind = expr.get_type(self.schema).ok()?;
-        let ratio = match &kind {
-            DataType::Date32 => 86_400 * ticks_a_second(unit),
-            // None where it is not finer.
-            DataType::Timestamp(own, None) => ticks_a_second(unit) / ticks_a_second(*own),
-            _ => return None,
-        };
+        let ratio = ratio(&kind, unit)?;
         (ratio > 1).then_some(Coarse { expr, kind, ratio })
     }
 

@@ -5,8 +5,17 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, BinaryExpr};
 use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
 
-/// Ticks of a unit in a second.
-pub fn ticks_a_second(unit: TimeUnit) -> i64 {
+/// How many ticks of a unit one of a type of time has, where that is no finer.
+pub fn ratio(kind: &DataType, unit: TimeUnit) -> Option<i64> {
+    match kind {
+        DataType::Date32 => Some(86_400 * ticks_a_second(unit)),
+        DataType::Timestamp(own, None) => Some(ticks_a_second(unit) / ticks_a_second(*own)),
+        _ => None,
+    }
+    .filter(|ratio| *ratio > 0)
+}
+
+fn ticks_a_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

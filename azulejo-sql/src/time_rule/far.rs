@@ -4,14 +4,16 @@
 //! 1677 to 2262: `t < '9999-12-31'` was an error, whatever the unit of `t`. Here such moments become
 //! ticks of the time that they are compared with, before types are made alike.
 
-use super::coarse::{Beside, Coarse, ticks_a_second, told};
-use super::walk::each_comparison;
+use super::coarse::{Beside, Coarse, ratio, told};
+use super::columns_of;
 use crate::error::Result;
+use crate::expressions::tell_where_asked;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::compute::kernels::cast_utils::string_to_datetime;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::expr::{Cast, InList};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
@@ -23,9 +25,12 @@ pub struct FarTimeRule;
 impl AnalyzerRule for FarTimeRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let asked = |expr: &Expr| far(expr).is_some();
-        each_comparison(plan, asked, |schema, expr| match expr {
-            Expr::InList(list) => listed(&Far(schema), list),
-            _ => told(&Far(schema), expr),
+        tell_where_asked(plan, asked, columns_of, |expr, schema| {
+            let told = match &expr {
+                Expr::InList(list) => listed(&Far(schema), list),
+                _ => told(&Far(schema), &expr),
+            };
+            Ok(told.map_or_else(|| Transformed::no(expr), Transformed::yes))
         })
     }
 
@@ -47,11 +52,7 @@ fn far(expr: &Expr) -> Option<(DataType, i128)> {
     // How fine moments of this type are, in nanoseconds.
     let unit = match &kind {
         DataType::Utf8 => 1,
-        DataType::Date32 => ticks_a_second(TimeUnit::Nanosecond) * 86_400,
-        DataType::Timestamp(unit, None) => {
-            ticks_a_second(TimeUnit::Nanosecond) / ticks_a_second(*unit)
-        }
-        _ => return None,
+        kind => ratio(kind, TimeUnit::Nanosecond)?,
     };
     let utc: Tz = "+00:00".parse().ok()?;
     let moment = string_to_datetime(&utc, text.try_as_str()??).ok()?;
@@ -67,13 +68,7 @@ struct Far<'s>(&'s DFSchema);
 impl Beside for Far<'_> {
     fn coarse<'a>(&self, expr: &'a Expr) -> Option<Coarse<'a>> {
         let kind = expr.get_type(self.0).ok()?;
-        let ratio = match &kind {
-            DataType::Date32 => ticks_a_second(TimeUnit::Nanosecond) * 86_400,
-            DataType::Timestamp(own, None) => {
-                ticks_a_second(TimeUnit::Nanosecond) / ticks_a_second(*own)
-            }
-            _ => return None,
-        };
+        let ratio = ratio(&kind, TimeUnit::Nanosecond)?;
         Some(Coarse { expr, kind, ratio })
     }
 

@@ -1,18 +1,17 @@
 //! Goes through the expressions of plans.
 
 use crate::error::Result;
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 /// Puts what is told of expressions in their place, in the nodes of a plan where one of them is asked
-/// for. Results keep their names.
-pub fn each_comparison(
+/// for; `known` is what there is to know of such a node. Results keep their names.
+pub fn tell_where_asked<K>(
     plan: LogicalPlan,
     asked: impl Fn(&Expr) -> bool,
-    told: impl Fn(&DFSchema, &Expr) -> Option<Expr>,
+    known: impl Fn(&LogicalPlan) -> K,
+    told: impl Fn(Expr, &K) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
         let mut found = false;
@@ -23,16 +22,11 @@ pub fn each_comparison(
         if !found {
             return Ok(Transformed::no(plan));
         }
-        let schema = merge_schema(&plan.inputs());
+        let known = known(&plan);
         let names = NamePreserver::new(&plan);
         let changed = plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let told = expr.transform_up(|expr| {
-                Ok(match told(&schema, &expr) {
-                    Some(told) => Transformed::yes(told),
-                    None => Transformed::no(expr),
-                })
-            })?;
+            let told = expr.transform_up(|expr| told(expr, &known))?;
             Ok(told.update_data(|expr| name.restore(expr)))
         })?;
         match changed.transformed {
