@@ -11,8 +11,9 @@ const HEADER: &str = "include/azulejo_tiledb.h";
 /// What programs linked to libtiledb 2.30 look for.
 const SONAME: &str = "libtiledb.so.2.30";
 
-/// Builds the library and returns where it lies. `debug` builds are for trying things out: they have
-/// the features that the tests of the workspace have, for which all is built anyway.
+/// Builds the library as it is handed out and returns where it lies. `debug` builds are for trying
+/// things out: they have the features that the tests of the workspace have, for which all is built
+/// anyway.
 pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     let mut command = match debug {
         true => whole_workspace(root, "build"),
@@ -23,7 +24,7 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
         false => {
             command
                 .current_dir(root)
-                .args(["build", "--package", "azulejo-capi", "--release"])
+                .args(["build", "--package", "azulejo-capi", "--profile", "dist"])
         }
     })?;
     let target = target(root);
@@ -33,7 +34,7 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
         std::env::consts::DLL_SUFFIX
     );
     Ok(target
-        .join(if debug { "debug" } else { "release" })
+        .join(if debug { "debug" } else { "dist" })
         .join(name))
 }
 
@@ -66,7 +67,7 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// The library that was named, or else a release build.
+    /// The library that was named, or else the one that is handed out.
     pub fn library(&self, root: &Path) -> Result<PathBuf, String> {
         match &self.library {
             Some(file) => Ok(file.clone()),

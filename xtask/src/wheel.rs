@@ -178,7 +178,7 @@ fn emptied(root: &Path) -> Result<PathBuf, String> {
 /// `dev`, unoptimised.
 pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
     let folder = emptied(root)?;
-    let profile = if dev { "dev" } else { "release" };
+    let profile = if dev { "dev" } else { "dist" };
     tell(
         forget_package(&mut Command::new(python.with_file_name("maturin")))
             .current_dir(root.join("azulejo-python"))
