@@ -128,7 +128,7 @@ impl Loaded {
     fn vacuum_uri(&self, index: usize) -> Option<String> {
         match &self.told {
             Some(told) => Some(told.uri(told.to_vacuum.get(index)?)),
-            None => Some(crate::uri::absolute(self.to_vacuum().get(index)?.as_str())),
+            None => Some(self.to_vacuum().get(index)?.to_string()),
         }
     }
 }

@@ -220,7 +220,7 @@ impl SchemaHandle {
             .or(state.created.as_ref())
             && label.relative
         {
-            label.uri = crate::uri::absolute(array.join(&label.uri).as_str());
+            label.uri = array.join(&label.uri).to_string();
         }
         LabelHandle::new(label)
     }

@@ -613,11 +613,7 @@ fn below(vfs: &Vfs, path: &str) -> Result<impl Iterator<Item = Result<(CString, 
             size,
             ..
         } = below?;
-        Ok((
-            to_c(&crate::uri::absolute(location.path.as_str())),
-            size,
-            is_dir,
-        ))
+        Ok((to_c(&location.path.to_string()), size, is_dir))
     }))
 }
 
@@ -627,7 +623,7 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let location = vfs.get()?.locate(path.get()?)?;
         let entries = location.storage.list(&location.path)?;
-        let uri = move |entry: Entry| to_c(&crate::uri::absolute(location.join(&entry.name).path.as_str()));
+        let uri = move |entry: Entry| to_c(&location.join(&entry.name).path.to_string());
         Ok(entries.into_iter().map(move |entry| Ok(uri(entry))))
     } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
