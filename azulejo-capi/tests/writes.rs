@@ -502,6 +502,88 @@ fn labels_select_and_are_read() {
 }
 
 #[test]
+fn labels_of_sparse_cells_go_to_their_coordinates() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, true, 6, 6, A);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0,
+        c"x",
+        1,
+        capi::FLOAT64
+    );
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let write = |d: &[i64], a: Option<&[i64]>, x: &[f64]| {
+        let mut q = query(ctx, array, WRITE, UNORDERED);
+        let (mut d_size, mut x_size) = (bytes(d), bytes(x));
+        let mut a_size = a.map_or(0, bytes);
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", d, &mut d_size);
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"x", x, &mut x_size);
+        if let Some(a) = a {
+            ok!(tiledb_query_set_data_buffer, ctx, q, c"a", a, &mut a_size);
+        }
+        let status = raw!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        status
+    };
+    assert_eq!(
+        write(&[1, 2, 3], Some(&[10, 20, 30]), &[0.1, 0.2, 0.3]),
+        0
+    );
+    // Labels alone, of the coordinates beside them.
+    assert_eq!(write(&[4, 5, 6], None, &[0.4, 0.5, 0.6]), 0);
+    for wrong in [[6, 5, 4], [1, 3, 5], [5, 6, 7], [0, 1, 2]] {
+        assert_eq!(write(&wrong, Some(&[1, 2, 3]), &[7.0, 8.0, 9.0]), -1);
+    }
+    close(ctx, array);
+
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(
+        tiledb_subarray_add_label_range,
+        ctx,
+        sub,
+        c"x",
+        &[0.15f64],
+        &[0.45f64],
+        null()
+    );
+    let mut q = query(ctx, array, READ, ROW);
+    ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+    let (mut d, mut a) = ([0i64; 6], [0i64; 6]);
+    let (mut d_size, mut a_size) = (bytes(&d), bytes(&a));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"d",
+        &mut d[..],
+        &mut d_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        &mut a_size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((d_size, a_size), (16, 16));
+    assert_eq!((&d[..2], &a[..2]), (&[2, 3][..], &[20, 30][..]));
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx, array);
+}
+
+#[test]
 fn metadata_is_stored_when_the_array_is_closed() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();
