@@ -37,9 +37,66 @@ impl Kind for FileHandle {
 
 #[derive(Debug)]
 enum File {
-    Reading(Location),
+    Reading(Reading),
     Writing(Location, Option<Box<dyn Upload>>),
     Closed,
+}
+
+/// A file that is read. Where each request takes its time, short reads bring what follows too: many
+/// callers read byte by byte.
+#[derive(Debug)]
+struct Reading {
+    location: Location,
+    /// Bytes of the file as it was opened.
+    size: u64,
+    /// Reads of fewer bytes bring so many.
+    ahead: u64,
+    /// What was brought last, and where it lies in the file.
+    held: Option<(u64, bytes::Bytes)>,
+}
+
+impl Reading {
+    fn new(location: Location, size: u64, settings: &Settings) -> Result<Self> {
+        let is_far = location.path.object_parts().is_some();
+        let ahead = match is_far {
+            true => settings.number("vfs.read_ahead_size")?,
+            false => 0,
+        };
+        Ok(Self {
+            location,
+            size,
+            ahead,
+            held: None,
+        })
+    }
+
+    /// The bytes from `offset` to `end`, if these are few.
+    fn short(&mut self, offset: u64, end: u64) -> Result<Option<bytes::Bytes>> {
+        if end <= offset || end - offset >= self.ahead || end > self.size {
+            return Ok(None);
+        }
+        let has = |held: &(u64, bytes::Bytes)| {
+            held.0 <= offset && end - held.0 <= held.1.len() as u64
+        };
+        let held = match self.held.take().filter(has) {
+            Some(held) => held,
+            None => {
+                let request = ReadRequest {
+                    path: self.location.path.clone(),
+                    range: ReadRange::Bytes(
+                        offset..self.size.min(offset.saturating_add(self.ahead)),
+                    ),
+                };
+                let read = self.location.storage.read(&[request])?;
+                (offset, read.into_iter().next().unwrap_or_default())
+            }
+        };
+        // At most as many bytes as there are in memory.
+        let (from, to) = ((offset - held.0) as usize, (end - held.0) as usize);
+        let found = (to <= held.1.len()).then(|| held.1.slice(from..to));
+        self.held = Some(held);
+        Ok(found)
+    }
 }
 
 /// A callback of `tiledb_vfs_ls`: 1 to go on, 0 to stop, -1 for an error.
@@ -177,10 +234,10 @@ pub fn is_link(location: &Location) -> bool {
             .is_ok_and(|found| found.is_symlink())
 }
 
-fn open(location: Location, mode: i32) -> Result<File> {
+fn open(location: Location, mode: i32, settings: &Settings) -> Result<File> {
     let found = look(&location)?;
     match (mode, found) {
-        (READ, Found::File(_)) => Ok(File::Reading(location)),
+        (READ, Found::File(size)) => Ok(File::Reading(Reading::new(location, size, settings)?)),
         (READ, _) => Err(Failure::new(format!(
             "Cannot open file '{}'; File does not exist",
             location.path
@@ -537,7 +594,8 @@ capi! {
 
     /// Opens a file: to be read, to be written anew, or to be added to.
     fn tiledb_vfs_open(ctx, vfs: In<Vfs>, uri: Text, mode: i32, fh: Out<Ptr<FileHandle>>) {
-        let file = open(vfs.get()?.locate(uri.get()?)?, mode)?;
+        let vfs = vfs.get()?;
+        let file = open(vfs.locate(uri.get()?)?, mode, &vfs.settings)?;
         fh.give(FileHandle { state: Mutex::new(file) })?;
     }
 
@@ -549,9 +607,11 @@ capi! {
     /// Reads bytes of a file; it is an error if there are fewer. One that is being written shows
     /// what it holds so far, if it is a local file.
     fn tiledb_vfs_read(ctx, fh: In<FileHandle>, offset: u64, buffer: OutBytes, nbytes: u64) {
-        let state = lock(&fh.get()?.state);
-        let (File::Reading(location) | File::Writing(location, _)) = &*state else {
-            return Err("Cannot read from file; the file is closed".into());
+        let mut state = lock(&fh.get()?.state);
+        let (location, reading) = match &mut *state {
+            File::Reading(reading) => (reading.location.clone(), Some(reading)),
+            File::Writing(location, _) => (location.clone(), None),
+            File::Closed => return Err("Cannot read from file; the file is closed".into()),
         };
         let beyond = || Failure::new(format!("{nbytes} bytes from {offset} on are beyond the end of '{}'", location.path));
         let end = offset.checked_add(nbytes).ok_or_else(beyond)?;
@@ -559,7 +619,13 @@ capi! {
             return Err(beyond());
         }
         let out = buffer.slice(usize::try_from(nbytes).map_err(|_| beyond())?)?;
-        location.storage.read_into(&mut [ReadInto { path: location.path.clone(), offset, out }])?;
+        if let Some(reading) = reading
+            && let Some(bytes) = reading.short(offset, end)?
+        {
+            out.copy_from_slice(&bytes);
+            return Ok(());
+        }
+        location.storage.read_into(&mut [ReadInto { path: location.path, offset, out }])?;
     }
 
     /// Appends bytes to a file.
@@ -645,4 +711,50 @@ capi_callback! {
 capi_free! {
     fn tiledb_vfs_free(Vfs);
     fn tiledb_vfs_fh_free(FileHandle);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use azulejo::storage::{MemoryStorage, Storage, StorePath};
+    use std::sync::Arc;
+
+    #[test]
+    fn short_reads_bring_what_follows() {
+        let storage = Arc::new(MemoryStorage::new());
+        let path = StorePath::memory("file");
+        let all: Vec<u8> = (0..100).collect();
+        let fill = |len: usize| {
+            let bytes = bytes::Bytes::copy_from_slice(&all[..len]);
+            storage.put(&path, bytes).map_err(Failure::from)
+        };
+        let mut file = Reading {
+            location: Location {
+                storage: Arc::<MemoryStorage>::clone(&storage),
+                path: path.clone(),
+            },
+            size: 100,
+            ahead: 40,
+            held: None,
+        };
+        let mut read = |from: u64, to: u64| {
+            let found = file.short(from, to).ok().flatten();
+            found.map(|bytes| bytes.to_vec())
+        };
+        let some = |from: usize, to: usize| Some(all[from..to].to_vec());
+        assert!(fill(100).is_ok());
+        assert_eq!(read(10, 11), some(10, 11));
+        // What came along needs the file no more.
+        assert!(storage.delete(std::slice::from_ref(&path)).is_ok());
+        assert_eq!(read(11, 50), some(11, 50));
+        assert_eq!(read(49, 50), some(49, 50));
+        assert_eq!(read(49, 51), None, "it is gone");
+        assert!(fill(100).is_ok());
+        assert_eq!(read(95, 100), some(95, 100));
+        assert_eq!(read(90, 96), some(90, 96));
+        // Long reads, and those beyond the end, are for others.
+        assert_eq!((read(0, 40), read(99, 101), read(5, 5)), (None, None, None));
+        assert!(fill(20).is_ok());
+        assert_eq!(read(30, 31), None, "it is shorter now");
+    }
 }
