@@ -662,17 +662,32 @@ capi! {
     }
 }
 
+/// Whether the folders of object stores are named too: as in the reference, those who are not told
+/// what is a folder get the objects alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folders {
+    Named,
+    LeftOut,
+}
+
 /// What lies in a folder and below: URI, size, whether it is a folder. Services have no folders that
 /// could be missing.
-fn below(vfs: &Vfs, path: &str) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
-    let folder = vfs.locate(path)?;
+fn below(
+    folder: Location,
+    folders: Folders,
+) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
     if folder.path.object_parts().is_none() && look(&folder)? != Found::Folder {
         return Err(Failure::new(format!(
             "Cannot list '{}'; there is no such folder",
             folder.path
         )));
     }
-    Ok(Walk::new(folder).map(|below| {
+    let objects_alone = folders == Folders::LeftOut && folder.path.object_parts().is_some();
+    let is_wanted = move |below: &Result<Below>| match below {
+        Ok(below) => !(objects_alone && below.is_dir),
+        Err(_) => true,
+    };
+    Ok(Walk::new(folder).filter(is_wanted).map(|below| {
         let Below {
             location,
             is_dir,
@@ -696,13 +711,13 @@ capi_callback! {
     /// Calls back with all that lies in a folder and below, and with sizes.
     fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        below(vfs.get()?, path.get()?)
+        below(vfs.get()?.locate(path.get()?)?, Folders::LeftOut)
     } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, data));
 
     /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
     fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        below(vfs.get()?, path.get()?)
+        below(vfs.get()?.locate(path.get()?)?, Folders::Named)
     } => |each| {
         callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, each.2.into(), data))
     };
@@ -716,8 +731,42 @@ capi_free! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use azulejo::storage::{MemoryStorage, Storage, StorePath};
+    use azulejo::storage::{MemoryStorage, ObjectScheme, Storage, StorePath};
     use std::sync::Arc;
+
+    #[test]
+    fn folders_of_object_stores_are_named_to_those_who_can_tell() {
+        let storage = Arc::new(MemoryStorage::new());
+        let names = |root: &StorePath, folders: Folders| {
+            let folder = Location {
+                storage: Arc::<MemoryStorage>::clone(&storage),
+                path: root.clone(),
+            };
+            let all: Result<Vec<_>> = below(folder, folders).and_then(|all| all.collect());
+            let all = all.unwrap_or_default().into_iter();
+            all.map(|(name, ..)| name.to_string_lossy().into_owned())
+                .collect::<Vec<String>>()
+        };
+        let bucket = StorePath::object(ObjectScheme::S3, "bucket", "x");
+        let memory = StorePath::memory("x");
+        for root in [&bucket, &memory] {
+            for file in ["a", "d/b"] {
+                assert!(storage.put(&root.join(file), bytes::Bytes::new()).is_ok());
+            }
+        }
+        assert_eq!(
+            names(&bucket, Folders::LeftOut),
+            ["s3://bucket/x/a", "s3://bucket/x/d/b"]
+        );
+        assert_eq!(
+            names(&bucket, Folders::Named),
+            ["s3://bucket/x/a", "s3://bucket/x/d", "s3://bucket/x/d/b"]
+        );
+        assert_eq!(
+            names(&memory, Folders::LeftOut),
+            ["mem://x/a", "mem://x/d", "mem://x/d/b"]
+        );
+    }
 
     #[test]
     fn short_reads_bring_what_follows() {
