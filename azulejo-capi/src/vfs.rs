@@ -9,8 +9,11 @@ use crate::strings::{lock, to_c};
 use azulejo::Error;
 use azulejo::context::Location;
 use azulejo::format::path::LOCK_FILE;
-use azulejo::storage::{Entry, ReadInto, ReadRange, ReadRequest, Upload, Uri};
+use azulejo::storage::{
+    Entry, ObjectScheme, ReadInto, ReadRange, ReadRequest, StorePath, Upload, Uri,
+};
 use std::ffi::{CString, c_char};
+use std::io::ErrorKind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -475,7 +478,34 @@ pub fn refuse_folder(location: &Location) -> Result<()> {
     }
 }
 
-/// Buckets are of object stores, which these storages are not.
+/// Whether there is the bucket of a URI. An object of it is asked for that it need not have: the
+/// answer says which of the two is missing.
+fn has_bucket(vfs: &Vfs, uri: &str) -> Result<bool> {
+    let uri = Uri::parse(uri)?;
+    let Some((scheme, bucket, _)) = uri.path().object_parts() else {
+        return Ok(false);
+    };
+    let is_web = matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
+    if is_web || !azulejo::storage::HAS_OBJECT_STORES {
+        return Ok(false);
+    }
+    let request = ReadRequest {
+        path: StorePath::object(scheme, bucket, "__azulejo_is_bucket"),
+        range: ReadRange::All,
+    };
+    tells_of_bucket(vfs.engine.locate(&uri)?.storage.read(&[request]))
+}
+
+/// What reading an object says of its bucket.
+fn tells_of_bucket(read: std::result::Result<Vec<bytes::Bytes>, Error>) -> Result<bool> {
+    match read {
+        Ok(_) | Err(Error::NotFound { .. }) => Ok(true),
+        Err(Error::Storage { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Buckets are neither made nor emptied here.
 fn no_buckets(vfs: &In<Vfs>, uri: &Text) -> Result<()> {
     vfs.get()?;
     Err(Failure::unsupported(&format!("a bucket ({})", uri.get()?)))
@@ -509,11 +539,9 @@ capi! {
         no_buckets(&vfs, &uri)?;
     }
 
-    /// Whether a URI is a bucket: never.
+    /// Whether there is a bucket.
     fn tiledb_vfs_is_bucket(ctx, vfs: In<Vfs>, uri: Text, is_bucket: Out<i32>) {
-        vfs.get()?;
-        uri.get()?;
-        is_bucket.set(0)?;
+        is_bucket.set(has_bucket(vfs.get()?, uri.get()?)?.into())?;
     }
 
     /// Makes a folder.
@@ -731,7 +759,7 @@ capi_free! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use azulejo::storage::{MemoryStorage, ObjectScheme, Storage, StorePath};
+    use azulejo::storage::{MemoryStorage, Storage};
     use std::sync::Arc;
 
     #[test]
@@ -766,6 +794,29 @@ mod tests {
             names(&memory, Folders::LeftOut),
             ["mem://x/a", "mem://x/d", "mem://x/d/b"]
         );
+    }
+
+    #[test]
+    fn what_reads_say_of_a_bucket() {
+        let failed = |kind: ErrorKind| {
+            Err(Error::Storage {
+                op: "read",
+                uri: "s3://bucket/a".into(),
+                source: kind.into(),
+            })
+        };
+        let missing = Err(Error::NotFound {
+            uri: "s3://bucket/a".into(),
+            what: "no such object",
+        });
+        let told = [
+            Ok(Vec::new()),
+            missing,
+            failed(ErrorKind::NotFound),
+            failed(ErrorKind::PermissionDenied),
+        ]
+        .map(|read| tells_of_bucket(read).ok());
+        assert_eq!(told, [Some(true), Some(true), Some(false), None]);
     }
 
     #[test]
