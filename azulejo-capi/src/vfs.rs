@@ -137,19 +137,9 @@ fn look(location: &Location) -> Result<Found> {
         Err(Error::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    let Some(parent) = location.path.parent() else {
-        return Ok(Found::Folder);
-    };
-    let name = location.path.name();
-    let folder = location
-        .storage
-        .find(&parent, &[name])?
-        .iter()
-        .any(|entry| entry.is_dir);
-    Ok(if folder {
-        Found::Folder
-    } else {
-        Found::Nothing
+    Ok(match location.storage.is_folder(&location.path)? {
+        true => Found::Folder,
+        false => Found::Nothing,
     })
 }
 
