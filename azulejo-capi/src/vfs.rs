@@ -78,9 +78,8 @@ impl Reading {
         if end <= offset || end - offset >= self.ahead || end > self.size {
             return Ok(None);
         }
-        let has = |held: &(u64, bytes::Bytes)| {
-            held.0 <= offset && end - held.0 <= held.1.len() as u64
-        };
+        let has =
+            |held: &(u64, bytes::Bytes)| held.0 <= offset && end - held.0 <= held.1.len() as u64;
         let held = match self.held.take().filter(has) {
             Some(held) => held,
             None => {

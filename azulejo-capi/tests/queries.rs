@@ -1164,10 +1164,7 @@ fn fields_that_cannot_be_null_have_no_validity_to_ask_for() {
     let ctx = ctx.0;
     let folder = tempfile::tempdir().unwrap();
     let uri = uri(&folder, "array");
-    let attributes = [
-        Attr::fixed(c"a", INT64),
-        Attr::fixed(c"n", INT64).or_null(),
-    ];
+    let attributes = [Attr::fixed(c"a", INT64), Attr::fixed(c"n", INT64).or_null()];
     create(ctx, &uri, true, 100, 10, &attributes);
     let array = open(ctx, &uri, READ);
     let mut q = query(ctx, array, READ, ROW);

@@ -533,10 +533,7 @@ fn labels_of_sparse_cells_go_to_their_coordinates() {
         free!(tiledb_query_free, q);
         status
     };
-    assert_eq!(
-        write(&[1, 2, 3], Some(&[10, 20, 30]), &[0.1, 0.2, 0.3]),
-        0
-    );
+    assert_eq!(write(&[1, 2, 3], Some(&[10, 20, 30]), &[0.1, 0.2, 0.3]), 0);
     // Labels alone, of the coordinates beside them.
     assert_eq!(write(&[4, 5, 6], None, &[0.4, 0.5, 0.6]), 0);
     for wrong in [[6, 5, 4], [1, 3, 5], [5, 6, 7], [0, 1, 2]] {

@@ -14,11 +14,11 @@ use azulejo::Array;
 use azulejo::column::{ColumnBuffers, ColumnType, ColumnView};
 use azulejo::space::Subarray;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
-use azulejo_format::{NdRectangle, Range};
 use azulejo_format::path::{fragment_path, fragment_version};
 use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, DataOrder, DimensionLabel, Layout};
 use azulejo_format::timestamped_name::TimestampedName;
+use azulejo_format::{NdRectangle, Range};
 use std::cmp::Ordering;
 
 /// What a write has made so far.
@@ -369,9 +369,8 @@ fn write_fragments(
 /// Whether only labels are to be written: beside them, the coordinates of one dimension alone say
 /// what is labelled, as in the reference.
 fn only_labels(state: &State, schema: &ArraySchema) -> bool {
-    let is = |buffers: &FieldBuffers, wanted: Source| {
-        source(schema, &[], &buffers.name) == Some(wanted)
-    };
+    let is =
+        |buffers: &FieldBuffers, wanted: Source| source(schema, &[], &buffers.name) == Some(wanted);
     let fields: Vec<&FieldBuffers> = (state.buffers.iter())
         .filter(|buffers| is(buffers, Source::Field))
         .collect();
