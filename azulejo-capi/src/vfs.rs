@@ -12,6 +12,7 @@ use azulejo::format::path::LOCK_FILE;
 use azulejo::storage::{
     Entry, ObjectScheme, ReadInto, ReadRange, ReadRequest, StorePath, Upload, Uri,
 };
+use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::io::ErrorKind;
 use std::sync::Mutex;
@@ -112,6 +113,9 @@ type RecursiveCallback2 =
 /// Before so many bytes are read it is asked whether there are so many.
 const LARGE_READ: u64 = 1 << 20;
 
+/// So many folders are listed with another one where that takes no longer.
+const LISTED_AHEAD: usize = 63;
+
 const READ: i32 = 0;
 const WRITE: i32 = 1;
 const APPEND: i32 = 2;
@@ -167,6 +171,8 @@ struct Walk {
     open: Vec<(Location, std::vec::IntoIter<Entry>)>,
     /// The folder to enter next.
     next: Option<Location>,
+    /// Listings of folders to enter later: object stores give many in the time of one.
+    ahead: HashMap<String, Vec<Entry>>,
 }
 
 /// What a walk comes by.
@@ -183,12 +189,34 @@ impl Walk {
         Self {
             open: Vec::new(),
             next: Some(folder),
+            ahead: HashMap::new(),
         }
+    }
+
+    /// What a folder holds, and ahead of their time what some of those behind it in theirs hold.
+    fn list(&mut self, folder: &Location) -> Result<Vec<Entry>> {
+        if folder.path.object_parts().is_none() {
+            return Ok(folder.storage.list(&folder.path)?);
+        }
+        if let Some(entries) = self.ahead.remove(folder.path.as_str()) {
+            return Ok(entries);
+        }
+        let mut paths = vec![folder.path.clone()];
+        if let Some((parent, entries)) = self.open.last() {
+            let folders = entries.as_slice().iter().filter(|entry| entry.is_dir);
+            let folders = folders.map(|entry| parent.path.join(&entry.name));
+            paths.extend(folders.take(LISTED_AHEAD));
+        }
+        let mut listed = folder.storage.list_all(&paths)?.into_iter();
+        let own = listed.next().unwrap_or_default();
+        let names = paths.iter().skip(1).map(|path| path.as_str().to_owned());
+        self.ahead.extend(names.zip(listed));
+        Ok(own)
     }
 
     fn step(&mut self) -> Result<Option<Below>> {
         if let Some(folder) = self.next.take() {
-            let entries = folder.storage.list(&folder.path)?;
+            let entries = self.list(&folder)?;
             self.open.push((folder, entries.into_iter()));
         }
         while let Some((folder, entries)) = self.open.last_mut() {
@@ -767,21 +795,23 @@ mod tests {
         let bucket = StorePath::object(ObjectScheme::S3, "bucket", "x");
         let memory = StorePath::memory("x");
         for root in [&bucket, &memory] {
-            for file in ["a", "d/b"] {
+            for file in ["a", "d/b", "d/e/c", "f/g/h"] {
                 assert!(storage.put(&root.join(file), bytes::Bytes::new()).is_ok());
             }
         }
         assert_eq!(
             names(&bucket, Folders::LeftOut),
-            ["s3://bucket/x/a", "s3://bucket/x/d/b"]
+            ["a", "d/b", "d/e/c", "f/g/h"].map(|name| format!("s3://bucket/x/{name}"))
         );
         assert_eq!(
             names(&bucket, Folders::Named),
-            ["s3://bucket/x/a", "s3://bucket/x/d", "s3://bucket/x/d/b"]
+            ["a", "d", "d/b", "d/e", "d/e/c", "f", "f/g", "f/g/h"]
+                .map(|name| format!("s3://bucket/x/{name}"))
         );
         assert_eq!(
             names(&memory, Folders::LeftOut),
-            ["mem://x/a", "mem://x/d", "mem://x/d/b"]
+            ["a", "d", "d/b", "d/e", "d/e/c", "f", "f/g", "f/g/h"]
+                .map(|name| format!("mem://x/{name}"))
         );
     }
 
