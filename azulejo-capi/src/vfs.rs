@@ -134,11 +134,18 @@ enum Found {
     Folder,
 }
 
-fn look(location: &Location) -> Result<Found> {
+/// The bytes of a file, if there is one.
+fn file_size(location: &Location) -> Result<Option<u64>> {
     match location.storage.size(&location.path) {
-        Ok(size) => return Ok(Found::File(size)),
-        Err(Error::NotFound { .. }) => {}
-        Err(error) => return Err(error.into()),
+        Ok(size) => Ok(Some(size)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn look(location: &Location) -> Result<Found> {
+    if let Some(size) = file_size(location)? {
+        return Ok(Found::File(size));
     }
     Ok(match location.storage.is_folder(&location.path)? {
         true => Found::Folder,
@@ -550,10 +557,14 @@ capi! {
     /// Not supported: there are no buckets.
     fn tiledb_vfs_empty_bucket(ctx, vfs: In<Vfs>, uri: Text) { no_buckets(&vfs, &uri)?; }
 
-    /// Not supported: there are no buckets.
+    /// Whether a bucket holds nothing.
     fn tiledb_vfs_is_empty_bucket(ctx, vfs: In<Vfs>, uri: Text, is_empty: Out<i32>) {
-        let _ = is_empty;
-        no_buckets(&vfs, &uri)?;
+        let location = vfs.get()?.locate(uri.get()?)?;
+        let Some((scheme, bucket, _)) = location.path.object_parts() else {
+            return no_buckets(&vfs, &uri);
+        };
+        let root = StorePath::object(scheme, bucket, "");
+        is_empty.set(location.storage.list(&root)?.is_empty().into())?;
     }
 
     /// Whether there is a bucket.
@@ -569,28 +580,38 @@ capi! {
 
     /// Whether there is a folder.
     fn tiledb_vfs_is_dir(ctx, vfs: In<Vfs>, uri: Text, is_dir: Out<i32>) {
-        is_dir.set((look(&vfs.get()?.locate(uri.get()?)?)? == Found::Folder).into())?;
+        let location = vfs.get()?.locate(uri.get()?)?;
+        is_dir.set(location.storage.is_folder(&location.path)?.into())?;
     }
 
     /// Deletes a folder with all that it holds.
     fn tiledb_vfs_remove_dir(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        if look(&location)? != Found::Folder {
-            return Err(Failure::new(format!("Failed to delete path '{}'; it is no folder", location.path)));
+        match look(&location)? {
+            Found::Folder => {}
+            // As in the reference: services delete what is not there too.
+            Found::Nothing if location.path.object_parts().is_some() => return Ok(()),
+            Found::File(_) | Found::Nothing => {
+                return Err(Failure::new(format!("Failed to delete path '{}'; it is no folder", location.path)));
+            }
         }
         location.storage.delete(std::slice::from_ref(&location.path))?;
     }
 
     /// Whether there is a file.
     fn tiledb_vfs_is_file(ctx, vfs: In<Vfs>, uri: Text, is_file: Out<i32>) {
-        is_file.set(matches!(look(&vfs.get()?.locate(uri.get()?)?)?, Found::File(_)).into())?;
+        is_file.set(file_size(&vfs.get()?.locate(uri.get()?)?)?.is_some().into())?;
     }
 
     /// Deletes a file.
     fn tiledb_vfs_remove_file(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        if !matches!(look(&location)?, Found::File(_)) {
-            return Err(Failure::new(format!("Cannot delete file '{}'; there is none", location.path)));
+        match look(&location)? {
+            Found::File(_) => {}
+            Found::Nothing if location.path.object_parts().is_some() => return Ok(()),
+            Found::Folder | Found::Nothing => {
+                return Err(Failure::new(format!("Cannot delete file '{}'; there is none", location.path)));
+            }
         }
         location.storage.delete(std::slice::from_ref(&location.path))?;
     }
