@@ -502,6 +502,12 @@ pub fn refuse_folder(location: &Location) -> Result<()> {
     }
 }
 
+/// Whether a path is one of a web server.
+fn is_web(path: &StorePath) -> bool {
+    let scheme = path.object_parts().map(|(scheme, ..)| scheme);
+    matches!(scheme, Some(ObjectScheme::Http | ObjectScheme::Https))
+}
+
 /// Whether there is the bucket of a URI. An object of it is asked for that it need not have: the
 /// answer says which of the two is missing.
 fn has_bucket(vfs: &Vfs, uri: &str) -> Result<bool> {
@@ -509,8 +515,7 @@ fn has_bucket(vfs: &Vfs, uri: &str) -> Result<bool> {
     let Some((scheme, bucket, _)) = uri.path().object_parts() else {
         return Ok(false);
     };
-    let is_web = matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
-    if is_web || !azulejo::storage::HAS_OBJECT_STORES {
+    if is_web(uri.path()) || !azulejo::storage::HAS_OBJECT_STORES {
         return Ok(false);
     }
     let request = ReadRequest {
@@ -581,7 +586,12 @@ capi! {
     /// Whether there is a folder.
     fn tiledb_vfs_is_dir(ctx, vfs: In<Vfs>, uri: Text, is_dir: Out<i32>) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        is_dir.set(location.storage.is_folder(&location.path)?.into())?;
+        // Web servers have no listings, but tell what is a file.
+        let found = match is_web(&location.path) {
+            true => look(&location)? == Found::Folder,
+            false => location.storage.is_folder(&location.path)?,
+        };
+        is_dir.set(found.into())?;
     }
 
     /// Deletes a folder with all that it holds.
