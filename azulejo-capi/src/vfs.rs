@@ -74,31 +74,31 @@ impl Reading {
         })
     }
 
-    /// The bytes from `offset` to `end`, if these are few.
-    fn short(&mut self, offset: u64, end: u64) -> Result<Option<bytes::Bytes>> {
+    /// The bytes from `offset` to `end`, if these are few. What cannot be brought with what follows
+    /// it (the file may be shorter now) is for the caller to read.
+    fn short(&mut self, offset: u64, end: u64) -> Option<bytes::Bytes> {
         if end <= offset || end - offset >= self.ahead || end > self.size {
-            return Ok(None);
+            return None;
         }
         let has =
             |held: &(u64, bytes::Bytes)| held.0 <= offset && end - held.0 <= held.1.len() as u64;
         let held = match self.held.take().filter(has) {
             Some(held) => held,
             None => {
+                let last = self.size.min(offset.saturating_add(self.ahead));
                 let request = ReadRequest {
                     path: self.location.path.clone(),
-                    range: ReadRange::Bytes(
-                        offset..self.size.min(offset.saturating_add(self.ahead)),
-                    ),
+                    range: ReadRange::Bytes(offset..last),
                 };
-                let read = self.location.storage.read(&[request])?;
-                (offset, read.into_iter().next().unwrap_or_default())
+                let read = self.location.storage.read(&[request]).ok()?;
+                (offset, read.into_iter().next()?)
             }
         };
         // At most as many bytes as there are in memory.
         let (from, to) = ((offset - held.0) as usize, (end - held.0) as usize);
         let found = (to <= held.1.len()).then(|| held.1.slice(from..to));
         self.held = Some(held);
-        Ok(found)
+        found
     }
 }
 
@@ -696,7 +696,7 @@ capi! {
         }
         let out = buffer.slice(usize::try_from(nbytes).map_err(|_| beyond())?)?;
         if let Some(reading) = reading
-            && let Some(bytes) = reading.short(offset, end)?
+            && let Some(bytes) = reading.short(offset, end)
         {
             out.copy_from_slice(&bytes);
             return Ok(());
@@ -888,7 +888,7 @@ mod tests {
             held: None,
         };
         let mut read = |from: u64, to: u64| {
-            let found = file.short(from, to).ok().flatten();
+            let found = file.short(from, to);
             found.map(|bytes| bytes.to_vec())
         };
         let some = |from: usize, to: usize| Some(all[from..to].to_vec());
