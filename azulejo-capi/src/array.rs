@@ -465,7 +465,8 @@ fn with_metadata_and_last<R>(
     if open.kind != QueryType::Read {
         return Err("Cannot get metadata; Array was not opened in read mode".into());
     }
-    let Told { metadata, last, .. } = &mut *lock(&open.told);
+    let mut told = lock(&open.told);
+    let Told { metadata, last, .. } = &mut *told;
     match metadata {
         Some(told) => body(told, last),
         None => body(open.snapshot.metadata()?, last),
