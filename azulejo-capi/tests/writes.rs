@@ -581,6 +581,65 @@ fn labels_of_sparse_cells_go_to_their_coordinates() {
 }
 
 #[test]
+fn bytes_may_become_geometries() {
+    const BLOB: i32 = 40;
+    const GEOM_WKB: i32 = 42;
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    for sparse in [false, true] {
+        let uri = uri(&folder, &format!("array_{sparse}"));
+        create(ctx, &uri, sparse, 4, 4, &[Attr::fixed(c"a", BLOB)]);
+        let array = open(ctx, &uri, WRITE);
+        let layout = if sparse { UNORDERED } else { ROW };
+        let mut q = query(ctx, array, WRITE, layout);
+        let (a, d) = ([7u8, 8, 9, 10], [1i64, 2, 3, 4]);
+        let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a, &mut a_size);
+        if sparse {
+            ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d, &mut d_size);
+        }
+        ok!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+        for (add, datatype, drop) in [(c"b", BLOB, c"a"), (c"a", GEOM_WKB, c"b")] {
+            let (mut evolution, mut attribute) = (null(), null());
+            ok!(tiledb_array_schema_evolution_alloc, ctx, &mut evolution);
+            ok!(tiledb_attribute_alloc, ctx, add, datatype, &mut attribute);
+            ok!(
+                tiledb_array_schema_evolution_add_attribute,
+                ctx,
+                evolution,
+                attribute
+            );
+            ok!(
+                tiledb_array_schema_evolution_drop_attribute,
+                ctx,
+                evolution,
+                drop
+            );
+            ok!(tiledb_array_evolve, ctx, &uri, evolution);
+            free!(tiledb_attribute_free, attribute; tiledb_array_schema_evolution_free, evolution);
+        }
+        let array = open(ctx, &uri, READ);
+        let mut q = query(ctx, array, READ, ROW);
+        let (mut a, mut size) = ([0u8; 4], 4u64);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"a",
+            &mut a[..],
+            &mut size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        assert_eq!((size, a), (4, [7, 8, 9, 10]), "sparse: {sparse}");
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+    }
+}
+
+#[test]
 fn metadata_is_stored_when_the_array_is_closed() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();

@@ -272,7 +272,10 @@ impl BoundTree {
         fragment: &'a ArraySchema,
     ) -> impl Iterator<Item = bool> + 'a {
         let fields = self.fields.iter().zip(&self.types);
-        fields.map(|(name, known)| fragment.cell_type(name) == Some(*known))
+        fields.map(|(name, known)| {
+            let stored = fragment.cell_type(name);
+            stored.is_some_and(|stored| known.is_stored_as(&stored))
+        })
     }
 }
 

@@ -198,5 +198,7 @@ pub(super) fn same_field(fragment: &Fragment, column: &ColumnType) -> Option<Fie
         nullable: column.nullable,
     };
     let stored = fragment.schema().cell_type(&column.name);
-    (stored == Some(wanted)).then(|| fragment.field(&column.name))?
+    stored
+        .is_some_and(|stored| wanted.is_stored_as(&stored))
+        .then(|| fragment.field(&column.name))?
 }
