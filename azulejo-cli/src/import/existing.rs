@@ -59,12 +59,13 @@ pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bo
     }
 }
 
-/// Plans to fill an array with this schema. `place` says where cells are already, and where those
-/// of the file go.
+/// Plans to fill an array with this schema, with the columns that were `chosen`. `place` says where
+/// cells are already, and where those of the file go.
 pub fn plan(
     session: &Session,
     source: &Source<'_>,
     size: u64,
+    chosen: Option<&[String]>,
     profiles: &[Profile],
     array: NewArray,
     place: Option<&Place>,
@@ -79,7 +80,7 @@ pub fn plan(
         let attribute = schema.attributes.iter().find(|a| a.name == name)?;
         enumerations.get(attribute.enumeration.as_deref()?).cloned()
     };
-    let targets = plan::targets(schema, source.names(), &enumeration)?;
+    let targets = plan::targets(schema, source.names(), chosen, &enumeration)?;
     // Without a look there is a file with rows, as far as is known.
     let rows = profiles.first().map_or(1, |p| p.rows);
     let dims = targets.iter().filter(|t| t.is_dimension).count();
@@ -97,7 +98,7 @@ pub fn plan(
             .domain
             .dimensions
             .iter()
-            .find(|d| !source.names().contains(&d.name));
+            .find(|d| !targets.iter().any(|t| *t.column.name == *d.name));
         let missing = missing.map_or("", |d| &d.name);
         return Err(CliError::usage(format!(
             "the file has columns for some dimensions but none for {missing:?}: give all of them or none"
@@ -461,7 +462,8 @@ pub fn evolution(
         if let Some(attribute) = attribute
             && let Some(enumeration) = &target.column.enumeration
         {
-            let profile = profiles.iter().find(|p| p.name == attribute.name);
+            let column = source.names().get(target.source);
+            let profile = profiles.iter().find(|p| Some(&p.name) == column);
             if let Some(extended) = extended(enumeration, profile, attribute)? {
                 evolution.extend_enumerations.push(extended);
             }

@@ -73,6 +73,11 @@ impl<'a> TableFile<'a> {
             .map_err(|e| input.io_error(e))?;
         file.seek(SeekFrom::Start(0))
             .map_err(|e| input.io_error(e))?;
+        if magic.starts_with(b"FEA1") {
+            return Err(input.error(
+                "Feather of version 1 is not read; pandas and pyarrow write version 2 unless told otherwise",
+            ));
+        }
         let open = || -> Result<(Kind, SchemaRef)> {
             let file = BufReader::new(file);
             if magic == *b"ARROW1" {
