@@ -1,0 +1,147 @@
+//! Files as people have them: other columns than an array, names that are the format's own, several
+//! at once.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use serde_json::Value as Json;
+use support::Bench;
+
+fn csv(bench: &Bench, uri: &str) -> String {
+    bench.line(&format!("cat {uri} --format csv")).out
+}
+
+#[test]
+fn columns_that_were_not_chosen_are_not_added() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,v,c\n1,1.5,red\n2,2.5,blue\n");
+    bench.line("import a.csv a --dims id");
+    bench.write("b.csv", "id,v,c,more\n3,3.5,green,x\n");
+    bench.fails(
+        "import b.csv a --append --columns id,v",
+        2,
+        "--columns leaves that column out",
+    );
+    bench.fails(
+        "import b.csv a --append --columns id,v,c,mroe",
+        2,
+        "no column \"mroe\"",
+    );
+    assert_eq!(bench.count("a"), 2);
+    bench.line("import b.csv a --append --columns id,v,c --strict");
+    assert_eq!(bench.count("a"), 3);
+    // Rows without the coordinates that they have in the file go behind the others.
+    bench.write("r.csv", "v\n1\n2\n");
+    bench.line("import r.csv r");
+    bench.write("s.csv", "row,v\n0,7\n");
+    bench.fails("import s.csv r --append", 2, "--overwrite");
+    bench.line("import s.csv r --append --columns v");
+    assert_eq!(csv(&bench, "r"), "v\n1\n2\n7\n");
+    // A schema that is given says no more than an array that is there.
+    bench.write("schema.json", bench.line("schema a --json").out);
+    bench.fails(
+        "import b.csv s --schema schema.json --columns id,c",
+        2,
+        "\"v\", and --columns leaves that column out",
+    );
+    assert!(!bench.path().join("s").exists());
+}
+
+#[test]
+fn names_that_are_the_formats_own_become_others() {
+    let bench = Bench::new();
+    bench.write("a.csv", "a,__index_level_0__\n1,3\n5,1\n");
+    let said = bench.line("import a.csv a --type index_level_0=INT32");
+    assert!(said.err.contains("\"index_level_0\""), "{}", said.err);
+    assert_eq!(csv(&bench, "a"), "a,index_level_0\n1,3\n5,1\n");
+    let schema = bench.json("schema a");
+    assert_eq!(schema["attributes"][1]["datatype"], "INT32");
+    bench.line("import a.csv a --append");
+    assert_eq!(csv(&bench, "a"), "a,index_level_0\n1,3\n5,1\n1,3\n5,1\n");
+    // A dimension may be called so.
+    bench.write("d.csv", "__rows,v\n4,1\n2,2\n");
+    bench.line("import d.csv d --dims __rows");
+    bench.line("import d.csv d --append");
+    assert_eq!(bench.count("d"), 4);
+}
+
+#[test]
+fn labels_that_are_added_at_once_are_all_there() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,c\n1,red\n2,blue\n");
+    bench.line("import a.csv a --dims id --enumerate c");
+    let files = 0..6;
+    for file in files.clone() {
+        bench.write(
+            &format!("{file}.csv"),
+            format!("id,c\n{},label {file}\n", 10 + file),
+        );
+    }
+    let imports: Vec<_> = files
+        .clone()
+        .map(|file| bench.start(&format!("import {file}.csv a --append")))
+        .collect();
+    for mut import in imports {
+        assert!(import.wait().unwrap().success());
+    }
+    let cells = csv(&bench, "a");
+    for file in files {
+        let cell = format!("{},label {file}\n", 10 + file);
+        assert!(cells.contains(&cell), "{cells}");
+    }
+    assert!(bench.line("check a --deep").out.contains("all is well"));
+}
+
+#[test]
+fn several_files_are_one_document() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,v\n1,1\n2,2\n");
+    bench.write("b.ndjson", "{\"x\": 3, \"v\": 3}\n");
+    let shown = bench.json("import a.csv b.ndjson a --dims x --dry-run");
+    assert_eq!(shown["dimensions"][0]["name"], "x");
+    let done = bench.json("import a.csv b.ndjson a --dims x");
+    assert_eq!(done["cells"], 3);
+    assert_eq!(done["fragments"], 2);
+    let read = ["a.csv", "b.ndjson"].map(|file| bench.path().join(file).metadata().unwrap().len());
+    assert_eq!(done["bytes_read"], read.iter().sum::<u64>());
+    let would = bench.json("import a.csv b.ndjson a --append --dry-run");
+    assert_eq!(would.as_array().map(Vec::len), Some(2));
+    let would = bench.json("import a.csv a --append --dry-run");
+    assert_eq!(would["rows"], 2);
+    assert_eq!(bench.count("a"), 3);
+}
+
+#[test]
+fn few_rows_choose_no_filters_for_those_to_come() {
+    let bench = Bench::new();
+    let rows = |n: u64| (0..n).map(|i| format!("{i},{}\n", i % 7)).collect::<String>();
+    bench.write("few.csv", format!("x,v\n{}", rows(5)));
+    let filters = |line: &str| -> Json {
+        let schema = bench.json(&format!("{line} --dry-run"));
+        schema["attributes"][0]["filters"]["filters"].clone()
+    };
+    let usual = filters("import few.csv a --dims x");
+    assert_eq!(usual[0]["filter"], "byteshuffle");
+    assert_eq!(usual[1]["filter"], "zstd");
+    // Who asks for it gets what is best for these.
+    assert_ne!(
+        filters("import few.csv a --dims x --optimize balanced"),
+        usual
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_without_room_names_its_file() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,v\n1,1\n");
+    bench.line("import a.csv a --dims x");
+    for format in ["csv", "parquet", "ndjson"] {
+        bench.fails(
+            &format!("export a /dev/full --format {format}"),
+            1,
+            "cannot write /dev/full",
+        );
+    }
+}
