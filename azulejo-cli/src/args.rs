@@ -305,6 +305,7 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
 .npy takes one attribute of a dense array, .png one attribute of two of its dimensions: the others are fixed by --range.")]
     Export(ExportArgs),
     /// An array out of a file: .csv .tsv .ndjson .parquet .arrow .npy
+    #[command(override_usage = "azulejo import [OPTIONS] <FILE>... <URI>")]
     #[command(after_help = "Examples:
   azulejo import weather.csv weather                              rows, numbered along a dimension `row`
   azulejo import weather.csv weather --dims station,time          sparse, by station and time

@@ -49,6 +49,21 @@ fn columns_that_were_not_chosen_are_not_added() {
 }
 
 #[test]
+fn options_stand_anywhere() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,v\n1,1.5\n2,2.5\n");
+    bench.write("-b.csv", "id,v\n3,3.5\n");
+    bench.line("import a.csv --dims id a");
+    bench.line("import a.csv ./-b.csv --dims id -q both");
+    bench.line("import --dims id -- -b.csv -b");
+    assert_eq!(bench.count("a"), 2);
+    assert_eq!(bench.count("both"), 3);
+    assert_eq!(bench.count("./-b"), 1);
+    bench.fails("import a.csv --dims id", 2, "FILE.. URI");
+    bench.fails("import", 2, "<FILE>... <URI>");
+}
+
+#[test]
 fn names_that_are_the_formats_own_become_others() {
     let bench = Bench::new();
     bench.write("a.csv", "a,__index_level_0__\n1,3\n5,1\n");
