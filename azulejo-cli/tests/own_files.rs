@@ -109,6 +109,24 @@ fn labels_that_are_added_at_once_are_all_there() {
 }
 
 #[test]
+fn more_labels_than_a_type_has_room_for_are_refused_with_a_way_out() {
+    let bench = Bench::new();
+    let rows = |from: u64, to: u64| -> String {
+        (from..to).map(|i| format!("{i},label {i}\n")).collect()
+    };
+    bench.write("a.csv", format!("id,c\n{}", rows(0, 100)));
+    bench.write("b.csv", format!("id,c\n{}", rows(100, 400)));
+    bench.line("import a.csv a --dims id --enumerate c");
+    bench.fails("import b.csv a --append", 2, "--type c=UINT32");
+    assert_eq!(bench.count("a"), 100);
+    bench.line("export a all.csv");
+    bench.line("import all.csv c --dims id --enumerate c --type c=UINT32");
+    bench.line("import b.csv c --append");
+    assert_eq!(bench.count("c"), 400);
+    assert_eq!(bench.line("agg c distinct:c").out.trim(), "400");
+}
+
+#[test]
 fn several_files_are_one_document() {
     let bench = Bench::new();
     bench.write("a.csv", "x,v\n1,1\n2,2\n");

@@ -11,6 +11,7 @@ use super::target::Target;
 use crate::args::PlaceArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
+use crate::size;
 use crate::value::{self, Bound};
 use azulejo::Array;
 use azulejo::column::ColumnType;
@@ -529,6 +530,15 @@ fn extended(
         .collect();
     if new.is_empty() {
         return Ok(None);
+    }
+    let count = (enumeration.len() + new.len()) as u64;
+    if attribute.datatype.max_integer() < count - 1 {
+        let (name, datatype) = (&attribute.name, attribute.datatype);
+        return Err(CliError::usage(format!(
+            "attribute {name:?}: {datatype} has no room for {} labels, as there would be; export the cells and import them \
+             anew with --type {name}=UINT32, or --enumerate none",
+            size::count(count)
+        )));
     }
     enumeration.extend(new).map(Some).map_err(|e| {
         CliError::usage(format!(
