@@ -536,7 +536,7 @@ fn extended(
         let (name, datatype) = (&attribute.name, attribute.datatype);
         return Err(CliError::usage(format!(
             "attribute {name:?}: {datatype} has no room for {} labels, as there would be; export the cells and import them \
-             anew with --type {name}=UINT32, or --enumerate none",
+             anew with --enumerate {name} --type {name}=UINT32, or --enumerate none",
             size::count(count)
         )));
     }
