@@ -48,7 +48,7 @@ pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 pub use sql::SqlArgs;
 #[cfg(feature = "distributed")]
 pub use sql::WorkerArgs;
-pub use time::TimeArgs;
+pub use time::{TimeArgs, between};
 pub use tree::TreeArgs;
 pub use upkeep::MaintainArgs;
 

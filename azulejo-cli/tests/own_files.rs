@@ -64,6 +64,21 @@ fn options_stand_anywhere() {
 }
 
 #[test]
+fn times_that_end_before_they_begin_are_refused() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,v\n1,1\n");
+    bench.line("import a.csv a --dims id --at 2024-05-01");
+    for line in [
+        "agg a count --from 2025 --to 2024",
+        "cat a --from 2024-06 --to 2024-05-01",
+        "delete a --from 2025 --to 2024 --dry-run",
+    ] {
+        bench.fails(line, 2, "--from lies after --to");
+    }
+    assert_eq!(bench.line("agg a count --from 2024-05 --to 2024-05").out.trim(), "1");
+}
+
+#[test]
 fn names_that_are_the_formats_own_become_others() {
     let bench = Bench::new();
     bench.write("a.csv", "a,__index_level_0__\n1,3\n5,1\n");
