@@ -79,6 +79,18 @@ fn times_that_end_before_they_begin_are_refused() {
 }
 
 #[test]
+fn a_first_line_of_numbers_is_told() {
+    let bench = Bench::new();
+    bench.write("a.csv", "1,2.5,1\n3,4.5,3\n");
+    let said = bench.line("import a.csv a");
+    assert!(said.err.contains("--no-header"), "{}", said.err);
+    assert_eq!(bench.count("a"), 1);
+    let said = bench.line("import a.csv b --no-header");
+    assert!(!said.err.contains("--no-header"), "{}", said.err);
+    assert_eq!(bench.count("b"), 2);
+}
+
+#[test]
 fn names_that_are_the_formats_own_become_others() {
     let bench = Bench::new();
     bench.write("a.csv", "a,__index_level_0__\n1,3\n5,1\n");

@@ -174,6 +174,15 @@ fn import(
     if args.append {
         return append(session, args, files, &mut source);
     }
+    // JSON lines have no names yet.
+    let text = &args.text;
+    let has_header = matches!(source, Source::Text(_)) && !text.no_header && text.names.is_none();
+    if has_header && only_numbers(source.names()) {
+        session.output.note(&format!(
+            "the first line of {} holds numbers only, and is taken for names; --no-header takes it for values",
+            input.name
+        ));
+    }
     let wished = args.shape.label.iter();
     let labels = wished.map(|wish| LabelFile::read(session, wish));
     let labels = labels.collect::<Result<Vec<_>>>()?;
@@ -267,6 +276,15 @@ fn import(
     }
     let loaded = result?;
     report(session, args, input, loaded, &HashSet::new())
+}
+
+/// Whether names of columns look like values. Those that come twice have a number behind them.
+fn only_numbers(names: &[String]) -> bool {
+    let number = |name: &String| {
+        let first = name.split('_').next().unwrap_or_default();
+        first.parse::<f64>().is_ok()
+    };
+    !names.is_empty() && names.iter().all(number)
 }
 
 /// What is noted of a file while an array is being made of it.
