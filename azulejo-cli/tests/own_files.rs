@@ -79,6 +79,22 @@ fn times_that_end_before_they_begin_are_refused() {
 }
 
 #[test]
+fn utf_16_without_a_mark_is_told() {
+    let bench = Bench::new();
+    let text = "a,b\n1,2\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bench.write("little.csv", little);
+    let big: Vec<u8> = (text.encode_utf16().map(u16::swap_bytes))
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    bench.write("big.csv", big);
+    for order in ["little", "big"] {
+        bench.fails(&format!("import {order}.csv {order}"), 1, "UTF-16");
+        assert!(!bench.path().join(order).exists());
+    }
+}
+
+#[test]
 fn a_first_line_of_numbers_is_told() {
     let bench = Bench::new();
     bench.write("a.csv", "1,2.5,1\n3,4.5,3\n");

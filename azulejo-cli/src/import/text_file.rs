@@ -548,7 +548,8 @@ fn head(input: &Input) -> Result<(Vec<u8>, usize)> {
         .map_err(|e| input.io_error(e))?;
     match &head[..] {
         [0xef, 0xbb, 0xbf, ..] => Ok((head, 3)),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+        // With a mark of its order, or without one.
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(input.error("the text is UTF-16; make it UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"))
         }
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => Err(input.error(
