@@ -50,6 +50,11 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         _ => None,
     };
     if let Some(version) = zarr {
+        if packing.is_some() {
+            return Err(CliError::usage(
+                "a Zarr store is a folder, which is not compressed as a whole: leave out the .gz or .zst",
+            ));
+        }
         return folder(session, args, version, to_stdout);
     }
     if args.skip_damaged && matches!(format, ExportFormat::Npy | ExportFormat::Png) {
