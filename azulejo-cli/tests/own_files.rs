@@ -171,6 +171,40 @@ fn more_labels_than_a_type_has_room_for_are_refused_with_a_way_out() {
 }
 
 #[test]
+fn rows_that_are_added_count_together() {
+    let bench = Bench::new();
+    let rows = |n: u64| -> String { (0..n).map(|i| format!("{i},{i}.5\n")).collect() };
+    bench.write("a.csv", format!("id,v\n{}", rows(10)));
+    bench.write("many.csv", format!("id,v\n{}", rows(20_000)));
+    bench.line("import a.csv a --dims id --capacity 100");
+    // Several fragments, of one commit.
+    bench.line("import many.csv a --append --memory 256KiB");
+    let fragments = bench.json("info a")["fragments"].as_u64().unwrap();
+    assert!(fragments > 2, "{fragments}");
+    let commits = std::fs::read_dir(bench.path().join("a/__commits")).unwrap();
+    assert_eq!(commits.count(), 2);
+    assert_eq!(bench.count("a"), 20_010);
+    assert!(bench.line("check a").out.contains("all is well"));
+    // What is wrong in the end takes all of it along.
+    bench.write("wrong.csv", format!("id,v\n{}7,x\n", rows(20_000)));
+    bench.fails("import wrong.csv a --append --memory 256KiB", 1, "\"x\"");
+    assert_eq!(bench.count("a"), 20_010);
+    assert!(bench.line("check a").out.contains("all is well"));
+    // So in a dense array of several boxes.
+    bench.write("d.csv", "x,v\n0,1\n1,1\n");
+    bench.line("import d.csv d --dims x --dense --domain x=0:99");
+    bench.write("e.csv", "x,v\n10,1\n20,2\n30,3\n");
+    bench.line("import e.csv d --append");
+    assert_eq!(bench.json("info d")["fragments"], 4);
+    let commits = std::fs::read_dir(bench.path().join("d/__commits")).unwrap();
+    assert_eq!(commits.count(), 2);
+    assert_eq!(
+        bench.line("cat d --where 'v > 1' --range x=20:30 --step x=10 --format csv").out,
+        "v\n2\n3\n"
+    );
+}
+
+#[test]
 fn several_files_are_one_document() {
     let bench = Bench::new();
     bench.write("a.csv", "x,v\n1,1\n2,2\n");

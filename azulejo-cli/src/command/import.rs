@@ -270,7 +270,7 @@ fn import(
             .try_for_each(|label| label.write(&array, args.at))
     });
     let result =
-        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Vec::new()));
+        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Written::default()));
     if result.is_err() {
         undo(session, &args.uri);
     }
@@ -386,6 +386,15 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
     Ok(())
 }
 
+/// The fragments that an import has written.
+#[derive(Debug, Default)]
+struct Written {
+    names: Vec<String>,
+    /// Whether they are to be made a part of the array together, so that whoever is killed leaves no
+    /// part of a file.
+    waits: bool,
+}
+
 /// A file that is to go into an array that is there.
 struct Fit<'a> {
     source: &'a Source<'a>,
@@ -480,13 +489,27 @@ fn append(
     }
     // Sparse cells go beside those of others.
     hold = hold.filter(|_| schema.is_dense());
-    let mut fragments = Vec::new();
-    let result = load(session, args, files, source, &plan, &mut fragments);
+    let mut written = Written::default();
+    let result = load(session, args, files, source, &plan, &mut written);
+    let result = result.and_then(|loaded| {
+        match &hold {
+            _ if !written.waits => {}
+            Some(hold) => hold.commit_fragments(&written.names)?,
+            None => handle.commit_fragments(&written.names)?,
+        }
+        Ok(loaded)
+    });
     drop(hold);
-    if result.is_err() && !fragments.is_empty() {
-        let selection = FragmentSelection::Named(&fragments);
-        match session.context.array(&args.uri).delete_fragments(selection) {
-            Ok(_) => session.output.note(&format!("{} is as it was", args.uri)),
+    if result.is_err() && !written.names.is_empty() {
+        let gone = match written.waits {
+            true => handle.discard_fragments(&written.names),
+            false => {
+                let selection = FragmentSelection::Named(&written.names);
+                handle.delete_fragments(selection).map(|_| ())
+            }
+        };
+        match gone {
+            Ok(()) => session.output.note(&format!("{} is as it was", args.uri)),
             Err(error) => session
                 .output
                 .note(&format!("a part of the file is in {}: {error}", args.uri)),
@@ -584,12 +607,14 @@ fn load(
     files: &mut Files<'_>,
     source: &Source<'_>,
     plan: &Plan,
-    written: &mut Vec<String>,
+    written: &mut Written,
 ) -> Result<Loaded> {
     let input = files.input()?;
     let left_out = files.left_out(session, args, plan)?;
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
     let array = session.context.array(&args.uri).open_at(range)?;
+    // What a new array has counts with its mark only; old formats have no commit for several.
+    written.waits = args.append && array.schema().version.has_subdirectories();
     let loader = Loader {
         session,
         source,
@@ -599,8 +624,9 @@ fn load(
         fill: args.fill,
         on_duplicate: args.on_duplicate,
         left_out,
+        waits: written.waits,
     };
-    loader.load(&array, plan, written)
+    loader.load(&array, plan, &mut written.names)
 }
 
 /// Says what was added: the fragments that were not there `before`.
