@@ -286,7 +286,10 @@ mod tests {
         let full = CliError::from(io::Error::from(io::ErrorKind::StorageFull));
         assert!(full.to_string().contains("standard output"), "{full}");
         let full = full.in_file(Path::new("x.csv"));
-        assert!(full.to_string().starts_with("cannot write x.csv: "), "{full}");
+        assert!(
+            full.to_string().starts_with("cannot write x.csv: "),
+            "{full}"
+        );
         assert!(full.hint().is_some());
         let other = CliError::usage("no").in_file(Path::new("x.csv"));
         assert_eq!(other.to_string(), "no");

@@ -76,7 +76,13 @@ fn times_that_end_before_they_begin_are_refused() {
     ] {
         bench.fails(line, 2, "--from lies after --to");
     }
-    assert_eq!(bench.line("agg a count --from 2024-05 --to 2024-05").out.trim(), "1");
+    assert_eq!(
+        bench
+            .line("agg a count --from 2024-05 --to 2024-05")
+            .out
+            .trim(),
+        "1"
+    );
 }
 
 #[test]
@@ -155,9 +161,8 @@ fn labels_that_are_added_at_once_are_all_there() {
 #[test]
 fn more_labels_than_a_type_has_room_for_are_refused_with_a_way_out() {
     let bench = Bench::new();
-    let rows = |from: u64, to: u64| -> String {
-        (from..to).map(|i| format!("{i},label {i}\n")).collect()
-    };
+    let rows =
+        |from: u64, to: u64| -> String { (from..to).map(|i| format!("{i},label {i}\n")).collect() };
     bench.write("a.csv", format!("id,c\n{}", rows(0, 100)));
     bench.write("b.csv", format!("id,c\n{}", rows(100, 400)));
     bench.line("import a.csv a --dims id --enumerate c");
@@ -199,7 +204,9 @@ fn rows_that_are_added_count_together() {
     let commits = std::fs::read_dir(bench.path().join("d/__commits")).unwrap();
     assert_eq!(commits.count(), 2);
     assert_eq!(
-        bench.line("cat d --where 'v > 1' --range x=20:30 --step x=10 --format csv").out,
+        bench
+            .line("cat d --where 'v > 1' --range x=20:30 --step x=10 --format csv")
+            .out,
         "v\n2\n3\n"
     );
 }
@@ -226,7 +233,11 @@ fn several_files_are_one_document() {
 #[test]
 fn few_rows_choose_no_filters_for_those_to_come() {
     let bench = Bench::new();
-    let rows = |n: u64| (0..n).map(|i| format!("{i},{}\n", i % 7)).collect::<String>();
+    let rows = |n: u64| {
+        (0..n)
+            .map(|i| format!("{i},{}\n", i % 7))
+            .collect::<String>()
+    };
     bench.write("few.csv", format!("x,v\n{}", rows(5)));
     let filters = |line: &str| -> Json {
         let schema = bench.json(&format!("{line} --dry-run"));

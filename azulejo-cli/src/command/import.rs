@@ -164,11 +164,7 @@ fn undo(session: &Session, uri: &str) {
 
 /// Imports a file, or several of the same kind of text. What was done as JSON, where that is asked
 /// for.
-fn import(
-    session: &mut Session,
-    args: &ImportArgs,
-    files: &mut Files<'_>,
-) -> Result<Option<Json>> {
+fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
     if args.append {
@@ -208,9 +204,7 @@ fn import(
                 )?,
             };
             let chosen = args.columns.as_deref();
-            existing::plan(
-                session, &source, input.size, chosen, &profiles, array, None,
-            )?
+            existing::plan(session, &source, input.size, chosen, &profiles, array, None)?
         }
         None => {
             let look = look(args);
@@ -269,8 +263,16 @@ fn import(
             .iter()
             .try_for_each(|label| label.write(&array, args.at))
     });
-    let result =
-        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Written::default()));
+    let result = labelled.and_then(|()| {
+        load(
+            session,
+            args,
+            files,
+            &source,
+            &plan,
+            &mut Written::default(),
+        )
+    });
     if result.is_err() {
         undo(session, &args.uri);
     }

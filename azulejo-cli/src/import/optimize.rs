@@ -29,7 +29,10 @@ pub fn choose(
 ) -> Result<()> {
     let goal = fields.goal();
     let named = |name: &str| {
-        let names = fields.filters.iter().filter_map(|text| text.split_once('='));
+        let names = fields
+            .filters
+            .iter()
+            .filter_map(|text| text.split_once('='));
         names.into_iter().any(|(given, _)| given == name)
     };
     let schema = &plan.array.schema;

@@ -659,8 +659,7 @@ fn attribute(
     }
     let mut attribute = Attribute::new(name, datatype, cell_val_num);
     let named = |names: &[String]| names.iter().any(|n| n == name);
-    attribute.nullable =
-        !named(&fields.required) && (profile.nulls > 0 || named(&fields.nullable));
+    attribute.nullable = !named(&fields.required) && (profile.nulls > 0 || named(&fields.nullable));
     attribute.enumeration = enumeration.as_ref().map(|e| e.name.clone());
     attribute.filters = attribute_filters(wishes, &attribute);
     Ok((attribute, enumeration))
