@@ -63,6 +63,16 @@ fn options_stand_anywhere() {
     bench.fails("import", 2, "<FILE>... <URI>");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_tree_obeys_no_name() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,v\n1,1\n");
+    bench.run(&["import", "a.csv", "f/x\u{1b}[31my/a"]);
+    let tree = bench.line("tree f").out;
+    assert!(tree.contains("[31my") && !tree.contains('\u{1b}'), "{tree:?}");
+}
+
 #[test]
 fn times_that_end_before_they_begin_are_refused() {
     let bench = Bench::new();
