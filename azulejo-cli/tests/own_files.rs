@@ -70,7 +70,10 @@ fn a_tree_obeys_no_name() {
     bench.write("a.csv", "id,v\n1,1\n");
     bench.run(&["import", "a.csv", "f/x\u{1b}[31my/a"]);
     let tree = bench.line("tree f").out;
-    assert!(tree.contains("[31my") && !tree.contains('\u{1b}'), "{tree:?}");
+    assert!(
+        tree.contains("[31my") && !tree.contains('\u{1b}'),
+        "{tree:?}"
+    );
 }
 
 #[test]
