@@ -129,7 +129,7 @@ impl<'a> TextFile<'a> {
             .map(|n| TextProfile::new(limit(n)))
             .collect();
         let mut rows = 0;
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             let texts: Vec<bool> = profiles.iter().map(TextProfile::is_text).collect();
             let worked = work(context, blocks, |block| {
@@ -237,7 +237,7 @@ impl<'a> TextFile<'a> {
             });
         }
         let keys = Keys::new(kept.iter().cloned());
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             let worked = work(context, blocks, |block| {
                 let block: TextBlock = match &self.form {
@@ -270,7 +270,7 @@ impl<'a> TextFile<'a> {
 
     /// The line of a record, counted from 0, where lines have numbers: by looking for it.
     pub fn line_of(&self, context: &Context, wanted: u64) -> Result<String> {
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             for block in blocks {
                 let lines = line_ends(&block.data);
@@ -296,21 +296,21 @@ impl<'a> TextFile<'a> {
         Ok(format!("row {}", wanted + 1))
     }
 
-    fn start(&self, context: &Context) -> Result<Place> {
-        let joined = Joined::new(&self.parts)?;
+    fn start(&self, context: &Context) -> Place {
+        let joined = Joined::new(&self.parts);
         // Cut and read, a block takes about eight times its size; all threads have two.
         let threads = context.install(rayon::current_num_threads);
         let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX)
             / (4 * 8 * 2 * threads);
         let block = share.clamp(LEAST_BLOCK, BLOCK);
-        Ok(Place {
+        Place {
             starts: joined.starts.clone(),
             reader: BlockReader::new(joined, block),
             byte: 0,
             line: 0,
             row: 0,
             at_once: 2 * threads,
-        })
+        }
     }
 }
 
