@@ -5,7 +5,16 @@
 
 mod support;
 
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use parquet::arrow::ArrowWriter;
+#[cfg(feature = "c-codecs")]
+use parquet::basic::ZstdLevel;
+use parquet::basic::{BrotliLevel, Compression, GzipLevel};
+use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
+use std::sync::Arc;
 use support::Bench;
 
 fn csv(bench: &Bench, uri: &str) -> String {
@@ -248,6 +257,52 @@ fn files_are_as_many_as_there_are() {
         let said = String::from_utf8_lossy(&imported.stderr);
         assert!(imported.status.success(), "{kind}: {said}");
         assert_eq!(bench.count(kind), 120);
+    }
+}
+
+/// Of a program that is built for itself: one that is built with the whole workspace has codecs for
+/// the sake of others.
+#[test]
+fn compressed_columns_are_read() {
+    let bench = Bench::new();
+    let numbers = Int64Array::from((0..1_000).map(|i| i % 7).collect::<Vec<_>>());
+    let batch = RecordBatch::try_from_iter([("x", Arc::new(numbers) as ArrayRef)]).unwrap();
+    let mut files = Vec::new();
+    for (name, codec) in [
+        ("snappy", Compression::SNAPPY),
+        ("gzip", Compression::GZIP(GzipLevel::default())),
+        ("brotli", Compression::BROTLI(BrotliLevel::default())),
+        ("lz4", Compression::LZ4),
+        ("lz4_raw", Compression::LZ4_RAW),
+        #[cfg(feature = "c-codecs")]
+        ("zstd", Compression::ZSTD(ZstdLevel::default())),
+    ] {
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        files.push((format!("{name}.parquet"), file));
+    }
+    for (name, codec) in [
+        ("lz4", CompressionType::LZ4_FRAME),
+        #[cfg(feature = "c-codecs")]
+        ("zstd", CompressionType::ZSTD),
+    ] {
+        let options = IpcWriteOptions::default();
+        let options = options.try_with_compression(Some(codec)).unwrap();
+        let mut file = Vec::new();
+        let schema = batch.schema();
+        let mut writer = FileWriter::try_new_with_options(&mut file, &schema, options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        files.push((format!("{name}.feather"), file));
+    }
+    for (name, file) in files {
+        bench.write(&name, file);
+        bench.line(&format!("import {name} {name}.array"));
+        assert_eq!(bench.count(&format!("{name}.array")), 1_000, "{name}");
     }
 }
 
