@@ -265,7 +265,7 @@ fn files_are_as_many_as_there_are() {
 #[test]
 fn compressed_columns_are_read() {
     let bench = Bench::new();
-    let numbers = Int64Array::from((0..1_000).map(|i| i % 7).collect::<Vec<_>>());
+    let numbers = Int64Array::from((0i64..1_000).map(|i| i % 7).collect::<Vec<_>>());
     let batch = RecordBatch::try_from_iter([("x", Arc::new(numbers) as ArrayRef)]).unwrap();
     let mut files = Vec::new();
     for (name, codec) in [

@@ -167,7 +167,7 @@ mod tests {
     use std::sync::Arc;
 
     fn batch() -> RecordBatch {
-        let numbers = Int64Array::from((0..1_000).map(|i| i % 7).collect::<Vec<_>>());
+        let numbers = Int64Array::from((0i64..1_000).map(|i| i % 7).collect::<Vec<_>>());
         RecordBatch::try_from_iter([("x", Arc::new(numbers) as _)]).unwrap()
     }
 
