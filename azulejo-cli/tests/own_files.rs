@@ -14,8 +14,15 @@ use parquet::basic::ZstdLevel;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
+use std::ops::Range;
 use std::sync::Arc;
 use support::Bench;
+
+/// A file of CSV with these rows.
+fn rows(header: &str, rows: Range<u64>, row: impl Fn(u64) -> String) -> String {
+    let rows: Vec<String> = rows.map(row).collect();
+    format!("{header}\n{}", rows.concat())
+}
 
 fn csv(bench: &Bench, uri: &str) -> String {
     bench.line(&format!("cat {uri} --format csv")).out
@@ -183,10 +190,9 @@ fn labels_that_are_added_at_once_are_all_there() {
 #[test]
 fn more_labels_than_a_type_has_room_for_are_refused_with_a_way_out() {
     let bench = Bench::new();
-    let rows =
-        |from: u64, to: u64| -> String { (from..to).map(|i| format!("{i},label {i}\n")).collect() };
-    bench.write("a.csv", format!("id,c\n{}", rows(0, 100)));
-    bench.write("b.csv", format!("id,c\n{}", rows(100, 400)));
+    let text = |i| format!("{i},label {i}\n");
+    bench.write("a.csv", rows("id,c", 0..100, text));
+    bench.write("b.csv", rows("id,c", 100..400, text));
     bench.line("import a.csv a --dims id --enumerate c");
     bench.fails("import b.csv a --append", 2, "--type c=UINT32");
     assert_eq!(bench.count("a"), 100);
@@ -200,9 +206,10 @@ fn more_labels_than_a_type_has_room_for_are_refused_with_a_way_out() {
 #[test]
 fn rows_that_are_added_count_together() {
     let bench = Bench::new();
-    let rows = |n: u64| -> String { (0..n).map(|i| format!("{i},{i}.5\n")).collect() };
-    bench.write("a.csv", format!("id,v\n{}", rows(10)));
-    bench.write("many.csv", format!("id,v\n{}", rows(20_000)));
+    let text = |i| format!("{i},{i}.5\n");
+    bench.write("a.csv", rows("id,v", 0..10, text));
+    let many = rows("id,v", 0..20_000, text);
+    bench.write("many.csv", &many);
     bench.line("import a.csv a --dims id --capacity 100");
     // Several fragments, of one commit.
     bench.line("import many.csv a --append --memory 256KiB");
@@ -213,7 +220,7 @@ fn rows_that_are_added_count_together() {
     assert_eq!(bench.count("a"), 20_010);
     assert!(bench.line("check a").out.contains("all is well"));
     // What is wrong in the end takes all of it along.
-    bench.write("wrong.csv", format!("id,v\n{}7,x\n", rows(20_000)));
+    bench.write("wrong.csv", format!("{many}7,x\n"));
     bench.fails("import wrong.csv a --append --memory 256KiB", 1, "\"x\"");
     assert_eq!(bench.count("a"), 20_010);
     assert!(bench.line("check a").out.contains("all is well"));
@@ -328,12 +335,8 @@ fn several_files_are_one_document() {
 #[test]
 fn few_rows_choose_no_filters_for_those_to_come() {
     let bench = Bench::new();
-    let rows = |n: u64| {
-        (0..n)
-            .map(|i| format!("{i},{}\n", i % 7))
-            .collect::<String>()
-    };
-    bench.write("few.csv", format!("x,v\n{}", rows(5)));
+    let few = rows("x,v", 0..5, |i| format!("{i},{}\n", i % 7));
+    bench.write("few.csv", few);
     let filters = |line: &str| -> Json {
         let schema = bench.json(&format!("{line} --dry-run"));
         schema["attributes"][0]["filters"]["filters"].clone()
