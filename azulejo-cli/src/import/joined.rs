@@ -185,7 +185,7 @@ impl<R: Read> Read for Items<R> {
             *byte = self.turn(*byte);
         }
         if read == 0 && !buffer.is_empty() && !self.ended {
-            return Err(std::io::Error::new(
+            return Err(Error::new(
                 std::io::ErrorKind::UnexpectedEof,
                 "the array of JSON is not closed: the file ends early",
             ));
