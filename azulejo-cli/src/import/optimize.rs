@@ -14,11 +14,11 @@ use azulejo::format::NdRectangle;
 use azulejo::format::schema::{ArraySchema, FieldIndex};
 use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 
-/// Fewer cells say little of those that will be added to them.
-const FEW_CELLS: u64 = 100;
+/// Fewer rows say little of those that will be added to them.
+const FEW_ROWS: u64 = 100;
 
 /// Chooses the filters of a planned array by the first cells of the file that it is planned for. Those
-/// that `--filter` names (`NAME=..`) stay, and all where there are few cells, unless `--optimize` asks
+/// that `--filter` names (`NAME=..`) stay, and all where there are few rows, unless `--optimize` asks
 /// for it.
 pub fn choose(
     session: &Session,
@@ -40,7 +40,8 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
-    if !chooses_any(schema, &keeps) {
+    let few = fields.optimize.is_none() && plan.rows < FEW_ROWS;
+    if few || !chooses_any(schema, &keeps) {
         return Ok(());
     }
     let most = sample_bytes(&session.context);
@@ -52,7 +53,7 @@ pub fn choose(
         Shape::Sparse | Shape::Coordinates(_) => None,
     };
     let mut batch = first_cells(session, source, size, plan, grid.is_some(), most)?;
-    if batch.cells == 0 || (fields.optimize.is_none() && batch.cells < FEW_CELLS) {
+    if batch.cells == 0 {
         return Ok(());
     }
     let steps = grid.as_ref().map(|(grid, columns_first)| {
