@@ -267,6 +267,15 @@ fn files_are_as_many_as_there_are() {
     }
 }
 
+#[test]
+fn a_store_of_nothing_is_refused() {
+    let bench = Bench::new();
+    bench.write("a.csv", "s\nx\ny\n");
+    bench.line("import a.csv a");
+    bench.fails("export a a.zarr", 2, "would be empty");
+    assert!(!bench.path().join("a.zarr").exists());
+}
+
 /// Of a program that is built for itself: one that is built with the whole workspace has codecs for
 /// the sake of others.
 #[test]
