@@ -98,6 +98,7 @@ fn times_that_end_before_they_begin_are_refused() {
     bench.write("a.csv", "id,v\n1,1\n");
     bench.line("import a.csv a --dims id --at 2024-05-01");
     bench.fails("export a a.zarr.gz", 2, "is not compressed as a whole");
+    bench.fails("cat a --step id=2 --step id=3", 2, "given twice");
     for line in [
         "agg a count --from 2025 --to 2024",
         "cat a --from 2024-06 --to 2024-05-01",
