@@ -241,6 +241,38 @@ fn rows_that_are_added_count_together() {
     );
 }
 
+#[test]
+fn a_day_on_which_nothing_happened_adds_nothing() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,c\n1,red\n2,blue\n");
+    bench.line("import a.csv rows");
+    bench.line("import a.csv cells --dims id");
+    bench.line("import a.csv labels --dims id --enumerate c");
+    bench.write("lines.ndjson", "");
+    bench.write("blank.ndjson", "\n\n");
+    bench.write("list.json", "[]\n");
+    bench.write("header.csv", "id,c\n");
+    let domain = || bench.json("schema rows")["current_domain"].clone();
+    let before = domain();
+    for array in ["rows", "cells", "labels"] {
+        for file in ["lines.ndjson", "blank.ndjson", "list.json", "header.csv"] {
+            let dry = bench.json(&format!("import {file} {array} --append --dry-run"));
+            assert_eq!(dry["rows"], 0, "{array} {file}");
+            let added = bench.json(&format!("import {file} {array} --append"));
+            assert_eq!(added["cells"], 0, "{array} {file}");
+        }
+        assert_eq!(bench.count(array), 2);
+    }
+    assert_eq!(domain(), before);
+    // A row without values is none.
+    bench.write("nothing.ndjson", "{}\n");
+    for array in ["rows", "cells"] {
+        let added = format!("import nothing.ndjson {array} --append");
+        bench.fails(&added, 1, "missing");
+        assert_eq!(bench.count(array), 2);
+    }
+}
+
 /// As where a process may have 100 files open.
 #[cfg(unix)]
 #[test]

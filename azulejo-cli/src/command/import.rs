@@ -192,7 +192,7 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             let profiles = match args.dry_run {
                 true => {
                     let look = existing::label_look(columns, &array.schema, false);
-                    source.profile(session, &look, input.size)?
+                    existing::profiles(session, &mut source, input.size, &look, &array.schema)?
                 }
                 false => existing::look(
                     session,
@@ -437,11 +437,10 @@ fn append(
     }
     let columns = args.columns.clone();
     let profiles = match args.dry_run {
-        true => source.profile(
-            session,
-            &existing::label_look(columns, &schema, true),
-            input.size,
-        )?,
+        true => {
+            let look = existing::label_look(columns, &schema, true);
+            existing::profiles(session, source, input.size, &look, &schema)?
+        }
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
     let handle = session.context.array(&args.uri);

@@ -43,7 +43,31 @@ pub fn look(
         );
         return Ok(Vec::new());
     }
-    source.profile(session, &look, size)
+    profiles(session, source, size, &look, schema)
+}
+
+/// Looks at a file for an array with this schema.
+pub fn profiles(
+    session: &Session,
+    source: &mut Source<'_>,
+    size: u64,
+    look: &Look,
+    schema: &ArraySchema,
+) -> Result<Vec<Profile>> {
+    let profiles = source.profile(session, look, size)?;
+    if !source.names().is_empty() {
+        return Ok(profiles);
+    }
+    // JSON lines without any key, such as those of a day on which nothing happened: what there is of
+    // rows has no values.
+    let fields = schema.fields();
+    source.assume_keys(fields.map(|field| schema.name_of(field).to_owned()));
+    let mut rows = 0;
+    source.read(session, &[], size, &mut |first, set| {
+        rows = first + set.cell_num as u64;
+        Ok(())
+    })?;
+    Ok(vec![Profile::of_rows(rows)])
 }
 
 /// A look that finds out how many rows there are and, to add to an array, the labels.
@@ -471,6 +495,7 @@ pub fn evolution(
         }
     }
     let bounds = match &plan.shape {
+        _ if plan.rows == 0 => None,
         Shape::Grid { bounds, .. } => Some(bounds.clone()),
         Shape::Coordinates(bounds) if bounds.ranges.is_empty() => None,
         Shape::Coordinates(bounds) => Some(bounds.clone()),
