@@ -273,6 +273,33 @@ fn a_day_on_which_nothing_happened_adds_nothing() {
     }
 }
 
+#[test]
+fn keys_that_no_line_has_are_missing_in_all() {
+    let bench = Bench::new();
+    bench.write("a.ndjson", "{\"id\":1,\"v\":1.5,\"s\":\"x\"}\n{\"id\":2}\n");
+    bench.write("b.ndjson", "{\"id\":3}\n");
+    for (array, options) in [("rows", ""), ("cells", "--dims id")] {
+        bench.line(&format!("import a.ndjson {array} {options}"));
+        bench.line(&format!("import b.ndjson {array} --append"));
+        assert_eq!(csv(&bench, array), "id,v,s\n1,1.5,x\n2,,\n3,,\n");
+    }
+    // What cannot be missing is told, and so is what goes nowhere.
+    bench.write("c.ndjson", "{\"ID\":4,\"v\":2}\n");
+    bench.fails("import c.ndjson cells --append", 1, "coordinates");
+    bench.fails(
+        "import c.ndjson rows --append",
+        1,
+        "column ID of the file goes nowhere",
+    );
+    bench.fails("import c.ndjson rows --append --strict", 2, "--strict");
+    assert_eq!(bench.count("rows"), 3);
+    // A key whose attribute has another name is none of the missing ones.
+    bench.write("d.ndjson", "{\"__k\":7}\n{}\n");
+    bench.line("import d.ndjson d");
+    bench.line("import d.ndjson d --append");
+    assert_eq!(csv(&bench, "d"), "k\n7\n\n7\n\n");
+}
+
 /// As where a process may have 100 files open.
 #[cfg(unix)]
 #[test]

@@ -17,7 +17,8 @@ use azulejo::Array;
 use azulejo::column::ColumnType;
 use azulejo::format::range::compare;
 use azulejo::format::schema::{
-    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, NewArray, SchemaEvolution,
+    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, FieldIndex, NewArray,
+    SchemaEvolution,
 };
 use azulejo::format::{NdRectangle, Range};
 use std::collections::BTreeMap;
@@ -46,7 +47,8 @@ pub fn look(
     profiles(session, source, size, &look, schema)
 }
 
-/// Looks at a file for an array with this schema.
+/// Looks at a file for an array with this schema. Keys that no line of JSON has are missing in all of
+/// them.
 pub fn profiles(
     session: &Session,
     source: &mut Source<'_>,
@@ -55,13 +57,19 @@ pub fn profiles(
     schema: &ArraySchema,
 ) -> Result<Vec<Profile>> {
     let profiles = source.profile(session, look, size)?;
-    if !source.names().is_empty() {
+    // Rows of a dense array need no coordinates.
+    let fields = schema.fields().filter(|field| match field {
+        FieldIndex::Dimension(_) => !schema.is_dense(),
+        FieldIndex::Attribute(_) => true,
+    });
+    let names = fields.map(|field| schema.name_of(field));
+    let missing = names.filter(|name| plan::column_of(source.names(), name).is_none());
+    let missing: Vec<String> = missing.map(str::to_owned).collect();
+    source.add_keys(missing);
+    if !profiles.is_empty() {
         return Ok(profiles);
     }
-    // JSON lines without any key, such as those of a day on which nothing happened: what there is of
-    // rows has no values.
-    let fields = schema.fields();
-    source.assume_keys(fields.map(|field| schema.name_of(field).to_owned()));
+    // Lines without any key, such as those of a day on which nothing happened.
     let mut rows = 0;
     source.read(session, &[], size, &mut |first, set| {
         rows = first + set.cell_num as u64;

@@ -756,7 +756,7 @@ fn attribute_name(column: &str) -> &str {
 }
 
 /// The column that fills a field.
-fn column_of(names: &[String], field: &str) -> Option<usize> {
+pub fn column_of(names: &[String], field: &str) -> Option<usize> {
     let exact = names.iter().position(|name| name == field);
     exact.or_else(|| names.iter().position(|name| attribute_name(name) == field))
 }

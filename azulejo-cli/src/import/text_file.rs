@@ -207,6 +207,15 @@ impl<'a> TextFile<'a> {
         }
     }
 
+    /// Takes it that some lines of JSON may have these keys too.
+    pub fn add_keys(&mut self, names: Vec<String>) {
+        if let Form::Lines { keys } = &mut self.form {
+            for name in names {
+                keys.add(&name);
+            }
+        }
+    }
+
     /// The names of the columns, as far as they are known without reading the file.
     pub fn names(&self) -> &[String] {
         match &self.form {
