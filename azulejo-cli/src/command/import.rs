@@ -263,16 +263,8 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             .iter()
             .try_for_each(|label| label.write(&array, args.at))
     });
-    let result = labelled.and_then(|()| {
-        load(
-            session,
-            args,
-            files,
-            &source,
-            &plan,
-            &mut Written::default(),
-        )
-    });
+    let result =
+        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Added::default()));
     if result.is_err() {
         undo(session, &args.uri);
     }
@@ -390,7 +382,7 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
 
 /// The fragments that an import has written.
 #[derive(Debug, Default)]
-struct Written {
+struct Added {
     names: Vec<String>,
     /// Whether they are to be made a part of the array together, so that whoever is killed leaves no
     /// part of a file.
@@ -490,7 +482,7 @@ fn append(
     }
     // Sparse cells go beside those of others.
     hold = hold.filter(|_| schema.is_dense());
-    let mut written = Written::default();
+    let mut written = Added::default();
     let result = load(session, args, files, source, &plan, &mut written);
     let result = result.and_then(|loaded| {
         match &hold {
@@ -608,7 +600,7 @@ fn load(
     files: &mut Files<'_>,
     source: &Source<'_>,
     plan: &Plan,
-    written: &mut Written,
+    written: &mut Added,
 ) -> Result<Loaded> {
     let input = files.input()?;
     let left_out = files.left_out(session, args, plan)?;
