@@ -573,6 +573,11 @@ fn an_import_that_was_cut_short_begins_again() {
     bench.fails("import e.csv d --dims id", 2, "cut short");
     // It would be gone with the rest.
     bench.fails("import e.csv d --append", 2, "cut short");
+    // Whoever looks is told.
+    assert_eq!(bench.json("check d")["worst"], "warning");
+    let info = bench.json("info d");
+    assert_eq!(info["unfinished"], "import of d.csv");
+    assert!(bench.line("info d").out.contains("only a part of it"));
     assert_eq!(bench.count("d"), 2);
     bench.line("import d.csv d --dims id");
     assert_eq!(bench.line("cat d").out, "id,q\n1,1\n2,2\n");
