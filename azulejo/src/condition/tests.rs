@@ -500,7 +500,7 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
     let of = |text: &str| {
         BoundCondition::bind(&parsed(text), &schema, &labels)
             .unwrap()
-            .for_fragment(&old)
+            .for_fragment(&old, &[])
     };
     assert_eq!(of("i = 7").constant(), Some(false));
     assert_eq!(of("not i = 7").constant(), Some(false));
@@ -521,7 +521,12 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
         false,
     )]);
     let bound = BoundCondition::bind(&parsed("u > 1"), &schema, &labels).unwrap();
-    assert_eq!(bound.for_fragment(&other).constant(), Some(false));
+    assert_eq!(bound.for_fragment(&other, &[]).constant(), Some(false));
+    // Nor one with other labels.
+    assert_eq!(bound.for_fragment(&schema, &[]).constant(), None);
+    let relabelled = ["u".to_owned()];
+    let bound = bound.for_fragment(&schema, &relabelled);
+    assert_eq!(bound.constant(), Some(false));
 }
 
 #[test]

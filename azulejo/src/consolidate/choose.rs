@@ -1,7 +1,7 @@
 //! Which fragments are consolidated next.
 
 use super::plan::{around, overlap};
-use crate::array::{Array, Fragment, TimeRange};
+use crate::array::{Array, Fragment, TimeRange, relabelled};
 use crate::error::{Error, Result};
 use crate::fragment_info::FragmentDescription;
 use crate::space::tiled_alike;
@@ -509,14 +509,19 @@ impl<'a> Candidates<'a> {
             None => return Ok(None),
         };
         let schemas = self.array.schemas();
-        let covers_all = |target: &String| {
-            let Some(target) = schemas.get(target) else {
+        let covers_all = |target_name: &String| {
+            let Some(target) = schemas.get(target_name) else {
                 return false;
+            };
+            let others = relabelled(schemas, target_name);
+            let is_other = |schema: &Arc<ArraySchema>| {
+                let mut others = others.iter();
+                others.any(|(other, _)| Arc::ptr_eq(other, schema))
             };
             names
                 .iter()
                 .filter_map(|name| schemas.get(name))
-                .all(|schema| covers(target, schema))
+                .all(|schema| covers(target, schema) && !is_other(schema))
         };
         Ok([self.latest.clone(), newest].into_iter().find(covers_all))
     }

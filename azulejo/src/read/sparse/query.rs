@@ -436,7 +436,12 @@ fn add_test(
     until: Option<u64>,
     delete: Option<usize>,
 ) -> Result<()> {
-    let condition = bound.for_fragment(fragment.schema());
+    // Deletes are of indices as they are stored, whatever these stand for.
+    let relabelled = match delete {
+        None => fragment.relabelled(),
+        Some(_) => &[],
+    };
+    let condition = bound.for_fragment(fragment.schema(), relabelled);
     if condition.constant() == Some(true) {
         return Ok(());
     }
