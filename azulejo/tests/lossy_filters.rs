@@ -553,6 +553,11 @@ fn coordinates_are_found_where_they_read() {
         assert_eq!(between(6.5, 7.0), [3], "{capacity}");
         // All that was written lies in the box around it.
         assert_eq!(between(2.25, 7.0), [0, 1, 2, 3], "{capacity}");
+        assert_eq!(between(2.25, 2.5), [0], "{capacity}");
+        // What was written in a range and reads beside it does not.
+        assert_eq!(between(3.2, 3.7), [0; 0], "{capacity}");
+        assert_eq!(between(2.5, 6.9), [1, 2], "{capacity}");
+        assert_eq!(between(3.1, 100.0), [3], "{capacity}");
         let column = |data: Vec<u8>| PointColumn {
             data,
             offsets: None,
