@@ -3,8 +3,8 @@
 
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::format::schema::ArraySchema;
+use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::Layout;

@@ -295,9 +295,7 @@ pub fn fragment_uri(array: &str, name: &str) -> Result<String> {
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.snapshot().schema();
     // It would write the same cells once more, which arrays that allow duplicates then have twice.
-    if state.layout == Layout::Unordered
-        && !schema.is_dense()
-        && !state.write.fragments.is_empty()
+    if state.layout == Layout::Unordered && !schema.is_dense() && !state.write.fragments.is_empty()
     {
         return Err(
             "TileDB internal: ['UnorderedWriter::dowork]  (UnorderWriter: All buffers already written)"

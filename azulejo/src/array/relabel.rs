@@ -47,8 +47,7 @@ pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) ->
             continued.retain(|name| theirs.contains_key(name));
             let is_other = |attribute: &str, name: &str| match labels.get(attribute) {
                 Some(now) => {
-                    *now != name
-                        || files.get(name) != theirs.get(name) && !continued.contains(name)
+                    *now != name || files.get(name) != theirs.get(name) && !continued.contains(name)
                 }
                 None => false,
             };
@@ -83,11 +82,7 @@ mod tests {
     use azulejo_format::{CellValNum, Datatype};
 
     /// Whether attributes of the schema of one file have other labels in that of another.
-    fn have_other_labels(
-        all: &BTreeMap<String, Arc<ArraySchema>>,
-        then: &str,
-        now: &str,
-    ) -> bool {
+    fn have_other_labels(all: &BTreeMap<String, Arc<ArraySchema>>, then: &str, now: &str) -> bool {
         let mut others = relabelled(all, now).into_iter();
         others.any(|(schema, _)| Arc::ptr_eq(&schema, &all[then]))
     }
