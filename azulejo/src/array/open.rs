@@ -75,7 +75,10 @@ impl Schemas {
     pub(super) fn relabelled(&self, schema: &Arc<ArraySchema>) -> Arc<[String]> {
         let mut known = self.relabelled.iter();
         let known = known.find(|(of, _)| Arc::ptr_eq(of, schema));
-        known.map_or_else(|| Arc::new([]), |(_, others)| Arc::clone(others))
+        match known {
+            Some((_, others)) => Arc::clone(others),
+            None => Arc::from(Vec::new()),
+        }
     }
 
     /// The schema that a footer names.

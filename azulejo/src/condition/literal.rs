@@ -39,7 +39,7 @@ impl Literal {
             return None;
         }
         let text = match self {
-            Self::Number(text) => text,
+            Self::Number(text) => text.as_str(),
             Self::Ticks(digits) => return number_beside(digits, datatype),
             Self::Time(text) => return moment_beside(text, datatype),
             Self::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim(),
