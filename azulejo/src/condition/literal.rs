@@ -24,7 +24,7 @@ pub(super) enum Literal {
 
 /// Where a number or a moment lies that a type of whole numbers cannot say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Beside {
+pub(super) struct BetweenValues {
     /// The greatest value of the type below it, or the least of all where there is none below.
     pub bytes: Vec<u8>,
     /// Whether it lies above that value.
@@ -34,7 +34,7 @@ pub(super) struct Beside {
 impl Literal {
     /// Where this lies among the values of a type, if it is a number or a moment and none of them:
     /// 300 lies above the greatest `UINT8`, and 1.5 above 1.
-    pub fn beside(&self, datatype: Datatype) -> Option<Beside> {
+    pub fn beside(&self, datatype: Datatype) -> Option<BetweenValues> {
         if datatype.is_string() || datatype.is_byte() || datatype == Datatype::Char {
             return None;
         }
@@ -250,7 +250,7 @@ fn number(text: &str, datatype: Datatype) -> Result<Vec<u8>, String> {
 }
 
 /// As [`Literal::beside`], for a number.
-fn number_beside(text: &str, datatype: Datatype) -> Option<Beside> {
+fn number_beside(text: &str, datatype: Datatype) -> Option<BetweenValues> {
     let physical = datatype.physical();
     if matches!(physical, Physical::F32 | Physical::F64) {
         return None;
@@ -271,11 +271,11 @@ fn number_beside(text: &str, datatype: Datatype) -> Option<Beside> {
         floor => (floor, true),
     };
     let bytes = dispatch!(physical, T => integer_bytes::<T>(nearest))?;
-    Some(Beside { bytes, above })
+    Some(BetweenValues { bytes, above })
 }
 
 /// As [`Literal::beside`], for a moment too far away for the ticks of a type.
-fn moment_beside(text: &str, datatype: Datatype) -> Option<Beside> {
+fn moment_beside(text: &str, datatype: Datatype) -> Option<BetweenValues> {
     use Datatype as D;
     let is_fine = matches!(
         datatype,
@@ -287,7 +287,7 @@ fn moment_beside(text: &str, datatype: Datatype) -> Option<Beside> {
     let above = parse_ticks(text, D::DateTimeMilli).ok()? > 0;
     // The least of all is no time.
     let nearest = if above { i64::MAX } else { i64::MIN + 1 };
-    Some(Beside {
+    Some(BetweenValues {
         bytes: nearest.to_le_bytes().to_vec(),
         above,
     })

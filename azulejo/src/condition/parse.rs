@@ -2,7 +2,7 @@
 
 use super::bind::unknown_field;
 use super::like::{Pattern, successor};
-use super::literal::{Beside, Literal, literal, quoted};
+use super::literal::{BetweenValues, Literal, literal, quoted};
 use super::token::{Token, is_keyword, is_word, syntax_error, tokenize};
 use super::{Comparison, Condition, EnumerationLookup, FieldRef, Form, bind};
 use crate::error::{Error, Result};
@@ -539,8 +539,12 @@ fn with_backslashes(pattern: &[u8], mark: u8) -> Vec<u8> {
 
 /// A comparison with a number that the field's type cannot hold: true or false of every value, or
 /// decided by the values next to it. Nulls meet none.
-fn compared_with_what_is_no_value(field: FieldRef, op: Comparison, beside: Beside) -> Condition {
-    let Beside { bytes, above } = beside;
+fn compared_with_what_is_no_value(
+    field: FieldRef,
+    op: Comparison,
+    beside: BetweenValues,
+) -> Condition {
+    let BetweenValues { bytes, above } = beside;
     let op = match (op, above) {
         (Comparison::Eq | Comparison::Ne, _) => {
             return Condition::In {
