@@ -143,7 +143,7 @@ impl ObjectHandle {
     ///
     /// What was left of the same `source` is deleted first. `timestamp` is the time that the array's
     /// schema is going to have, by which it is told from one that somebody else makes there; a group
-    /// has none.
+    /// has none, and whatever lies there is taken for it.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if anything else lies there.
@@ -257,15 +257,18 @@ impl Note {
     /// alone.
     fn is_about_what_is_at(&self, location: &Location) -> Result<bool> {
         let Location { storage, path } = location;
+        let Some(time) = self.made_at else {
+            return Ok(true);
+        };
         match ObjectType::at(location)? {
             None => Ok(true),
-            Some(ObjectType::Group) => Ok(self.made_at.is_none()),
+            Some(ObjectType::Group) => Ok(false),
             Some(ObjectType::Array) => {
                 let schemas = storage.list(&path.join(SCHEMA_FOLDER))?;
                 let mut names = schemas
                     .iter()
                     .filter_map(|entry| TimestampedName::parse(&entry.name).ok());
-                Ok(names.any(|name| Some(name.t_start) == self.made_at))
+                Ok(names.any(|name| name.t_start == time))
             }
         }
     }
