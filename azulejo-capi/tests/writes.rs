@@ -50,6 +50,45 @@ fn read(ctx: Handle, uri: &CStr, sparse: bool) -> (Vec<i64>, Vec<i64>) {
 }
 
 #[test]
+fn cells_without_an_order_are_written_once() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let cells = [3i64, 1, 2];
+    let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &cells[..],
+        &mut a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &cells[..],
+        &mut d_size
+    );
+    ok!(tiledb_query_submit, ctx.0, q);
+    let again = fails!(tiledb_query_submit, ctx.0, q);
+    assert!(again.contains("already written"), "{again}");
+    assert_eq!(status(ctx.0, q), COMPLETED);
+    let mut fragments = 0u32;
+    ok!(tiledb_query_get_fragment_num, ctx.0, q, &mut fragments);
+    assert_eq!(fragments, 1);
+    ok!(tiledb_query_finalize, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+    assert_eq!(read(ctx.0, &uri, true), (vec![1, 2, 3], vec![1, 2, 3]));
+}
+
+#[test]
 fn writes_in_global_order_count_once_finalized() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();

@@ -340,7 +340,7 @@ docs/sql.md has more.")]
   azulejo sql --workers 10.0.0.7:7070,10.0.0.8:7070 \"SELECT sum(a) FROM 's3://bucket/array'\"
 Each worker opens arrays with credentials of its own. There is no password: listen where only friends are.")]
     Worker(WorkerArgs),
-    /// Many fragments, or files of other kinds, become few; nobody sees a difference
+    /// Many fragments, or files of other kinds, become few; cells read as before
     #[command(after_help = "Examples:
   azulejo consolidate my_array
   azulejo consolidate my_array --max-fragment-size 1GB --vacuum

@@ -295,6 +295,14 @@ pub fn fragment_uri(array: &str, name: &str) -> Result<String> {
 /// Writes what the caller's buffers hold.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.snapshot().schema();
+    // It would write the same cells once more, which arrays that allow duplicates then have twice.
+    if state.layout == Layout::Unordered && !schema.is_dense() && !state.write.fragments.is_empty()
+    {
+        return Err(
+            "TileDB internal: ['UnorderedWriter::dowork]  (UnorderWriter: All buffers already written)"
+                .into(),
+        );
+    }
     let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;

@@ -242,11 +242,9 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     }
     let array = plan.array.clone();
     let object = session.context.object(&args.uri);
-    object.begin_making(&source_text(args))?;
-    let created = match args.at {
-        Some(at) => session.context.array(&args.uri).create_at(array, at),
-        None => session.context.array(&args.uri).create(array),
-    };
+    let at = args.at.unwrap_or_else(azulejo::clock::next_timestamp);
+    object.begin_making(&source_text(args), Some(at))?;
+    let created = session.context.array(&args.uri).create_at(array, at);
     if let Err(error) = created {
         // What somebody else makes there is nothing that this import has begun.
         let _ = object.end_making();
