@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Mapping
 
 from . import _core
 
 _SECRETS = ("secret", "token", "key", "password", "credential")
 _shared: dict[tuple, Context] = {}
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Context:
@@ -43,6 +45,20 @@ class Context:
         # Secrets stay in the process that has them: the other one finds its own.
         public = {k: v for k, v in self.config.items() if not any(s in k for s in _SECRETS)}
         return (shared, (public, None))
+
+
+def rooted(uri: str | os.PathLike) -> str:
+    """A place by a name that stands for it whatever becomes of the current folder, and in other
+    processes too: what is opened, or to be written later, is where it was when it was named.
+    """
+    text = os.fspath(uri)
+    if not isinstance(text, str) or not text or os.path.isabs(text) or _SCHEME.match(text):
+        return text
+    try:
+        return os.path.join(os.getcwd(), text)
+    except OSError:
+        # The current folder is gone, which the engine says.
+        return text
 
 
 def _text(value: Any) -> str:
