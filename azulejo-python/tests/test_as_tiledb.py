@@ -118,6 +118,42 @@ def test_objects_that_stand_in(tmp_path):
         assert set(_elf.needed(tmp_path / "cut.so")) <= {"/somewhere/library.so"}
 
 
+IN_TWO_THREADS = """
+import importlib.util, sys, threading, time
+exec(open({hook!r}).read())
+looking, find = threading.Event(), importlib.util.find_spec
+
+def slow(*name):
+    looking.set()
+    time.sleep(0.5)
+    return find(*name)
+
+importlib.util.find_spec = slow
+
+def first():
+    import azulejo_db.as_tiledb
+
+def second():
+    looking.wait()
+    import tiledb
+
+threads = [threading.Thread(target=work, daemon=True) for work in (first, second)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(60)
+print([thread.is_alive() for thread in threads], bool(sys.modules["azulejo_db.as_tiledb"].names))
+"""
+
+
+def test_two_threads_that_import_it_and_a_package(tmp_path):
+    """Each waited for the other, for ever."""
+    hook = pathlib.Path(__file__).parents[1] / "data/platlib/azulejo_db_as_tiledb.py"
+    program = tmp_path / "program.py"
+    program.write_text(IN_TWO_THREADS.format(hook=str(hook)))
+    assert ran(program) == "[False, False] True\n"
+
+
 def test_nothing_is_imported_before_it_is_asked_for(tmp_path):
     """What Python imports as it starts must not bring numpy: a program may say first where its own lies."""
     hook = pathlib.Path(__file__).parents[1] / "data/platlib/azulejo_db_as_tiledb.py"
