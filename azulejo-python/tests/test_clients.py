@@ -132,3 +132,18 @@ def test_a_data_array(dataset, tmp_path, name):
     if name == "heights":
         array.azulejo.to(tmp_path / "d", append_dim="y")
         assert xr.open_dataarray(tmp_path / "d", engine="azulejo").shape == (6, 4)
+
+
+def test_columns_of_times_of_day(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    for i, kind in enumerate([pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]):
+        table = pa.table({"i": [1, 2], "t": pa.array([5, None], kind)})
+        found = az.write(tmp_path / str(i), table, index="i").query(order="row").to_arrow()["t"]
+        assert found.type == pa.duration(kind.unit) and found.cast(pa.int64()).to_pylist() == [5, None]
+
+
+def test_a_plain_array_has_no_columns_to_be_an_index(tmp_path):
+    for rows in ([1, 2], np.arange(3), [object()]):
+        with pytest.raises(TypeError):
+            az.write(tmp_path / "a", rows, index="i")
+    assert not os.listdir(tmp_path)
