@@ -147,3 +147,22 @@ def test_a_plain_array_has_no_columns_to_be_an_index(tmp_path):
         with pytest.raises(TypeError):
             az.write(tmp_path / "a", rows, index="i")
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="counts the threads of Linux")
+def test_contexts_share_threads(tmp_path):
+    az.write(tmp_path / "a", CELLS)
+    az.open(tmp_path / "a")[...]
+    before = len(os.listdir("/proc/self/task"))
+    for size in range(50):
+        config = {"sm.tile_cache_size": str(1000 + size)}
+        assert az.open(tmp_path / "a", config=config)[...].tolist() == CELLS.tolist()
+        az.write("mem://clients-threads", CELLS, config=config)
+    assert len(os.listdir("/proc/self/task")) <= before + 2
+    # What one of them has in memory is not there for others.
+    assert az.open("mem://clients-threads", config=config).shape == (3, 4)
+    with pytest.raises(az.NotFoundError):
+        az.open("mem://clients-threads")
+    # As many as are asked for.
+    az.open(tmp_path / "a", config={"sm.compute_concurrency_level": "3"})[...]
+    assert before + 3 <= len(os.listdir("/proc/self/task")) <= before + 5

@@ -10,6 +10,9 @@ from . import _core
 
 _SECRETS = ("secret", "token", "key", "password", "credential")
 _shared: dict[tuple, Context] = {}
+#: What has the threads of all contexts with as many, by the process and their number.
+_threads: dict[tuple[int, str | None], _core.Context] = {}
+_COUNT = "sm.compute_concurrency_level"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -37,7 +40,7 @@ class Context:
     def core(self) -> _core.Context:
         """The engine's context of this process: a fork gets another, with threads of its own."""
         if self._made is None or self._pid != os.getpid():
-            self._made = _core.Context(list(self.config.items()), self._key)
+            self._made = _core.Context(list(self.config.items()), self._key, _running(self.config.get(_COUNT)))
             self._pid = os.getpid()
         return self._made
 
@@ -45,6 +48,15 @@ class Context:
         # Secrets stay in the process that has them: the other one finds its own.
         public = {k: v for k, v in self.config.items() if not any(s in k for s in _SECRETS)}
         return (shared, (public, None))
+
+
+def _running(count: str | None) -> _core.Context:
+    """A context whose threads others use too: programs make any number of contexts, with a token each, say."""
+    place = os.getpid(), count
+    found = _threads.get(place)
+    if found is None:
+        found = _threads[place] = _core.Context([] if count is None else [(_COUNT, count)])
+    return found
 
 
 def rooted(uri: str | os.PathLike) -> str:
