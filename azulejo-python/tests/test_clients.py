@@ -166,3 +166,14 @@ def test_contexts_share_threads(tmp_path):
     # As many as are asked for.
     az.open(tmp_path / "a", config={"sm.compute_concurrency_level": "3"})[...]
     assert before + 3 <= len(os.listdir("/proc/self/task")) <= before + 5
+
+
+def test_places_by_one_name(tmp_path, monkeypatch):
+    """By which is told what lies in a group's folder: members that are named from it, and what a replaced dataset leaves."""
+    from azulejo_db._group import whole
+
+    monkeypatch.chdir(tmp_path)
+    for given in ("a", "./a/", str(tmp_path / "a"), f"/{tmp_path}//a", (tmp_path / "a").as_uri()):
+        assert whole(given) == str(tmp_path / "a")
+    assert whole("s3a://bucket/a/") == whole("S3://bucket/a") == "s3://bucket/a"
+    assert whole("az://box/a") == "azure://box/a" and whole("gcs://box/a") == "gs://box/a"

@@ -14,6 +14,8 @@ from ._metadata import Metadata
 from .errors import NotFoundError
 
 _NOTHING: Any = object()
+#: Other names of the services of object stores, and those that locations of members have.
+_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "azure", "abfs": "abfss"}
 
 
 class Group(MutableMapping[str, Any]):
@@ -206,8 +208,11 @@ class Group(MutableMapping[str, Any]):
 def whole(uri: str) -> str:
     """A place by one name, however it is given: from the current folder, or as a URI."""
     path = uri.removeprefix("file://").rstrip("/")
+    scheme, is_uri, rest = path.partition("://")
+    if is_uri:
+        return f"{_SCHEMES.get(scheme.lower(), scheme.lower())}://{rest}"
     # Where a way back leads through a link, only the file system knows.
-    if "://" in path or ".." in path.split("/"):
+    if ".." in path.split("/"):
         return path
     found = os.path.abspath(path).replace(os.sep, "/")
     # Two slashes are one here, as for the engine; on Windows they begin a host's name.
