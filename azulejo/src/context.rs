@@ -108,6 +108,20 @@ impl Context {
 
     /// A context with settings, storages and caches of its own, on the threads of this one: how many
     /// the settings ask for is passed by.
+    ///
+    /// ```
+    /// use azulejo::format::ArraySchema;
+    /// use azulejo::{Config, Context};
+    ///
+    /// let first = Context::new(Config::default(), None)?;
+    /// let other = first.beside(Config::default(), None);
+    /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
+    /// other.array("mem://a").create(new)?;
+    /// assert!(other.array("mem://a").open().is_ok());
+    /// assert!(first.array("mem://a").open().is_err());
+    /// assert_eq!(other.threads(), first.threads());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn beside(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let local = Arc::new(LocalStorage::with_gap(config.coalesce_gap));
