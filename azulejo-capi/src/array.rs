@@ -531,7 +531,8 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to create TileDB array object; Invalid URI".into());
         }
-        array.give(ArrayHandle::at(uri))?;
+        // It stays where it is now when the current folder changes.
+        array.give(ArrayHandle::at(&crate::uri::absolute(uri)))?;
     }
 
     /// Sets the time in milliseconds that the array is to be opened from.

@@ -285,7 +285,9 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to create TileDB fragment info object; Invalid URI".into());
         }
-        info.give(InfoHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
+        // It stays where it is now when the current folder changes.
+        let uri = crate::uri::absolute(uri);
+        info.give(InfoHandle { uri, state: Mutex::default(), keep: Keep::default() })?;
     }
 
     /// Sets settings of its own, before it is loaded.

@@ -373,7 +373,9 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to allocate TileDB group API object; Invalid URI".into());
         }
-        group.give(GroupHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
+        // It stays where it is now when the current folder changes.
+        let uri = crate::uri::absolute(uri);
+        group.give(GroupHandle { uri, state: Mutex::default(), keep: Keep::default() })?;
     }
 
     /// Opens the group.
