@@ -1,21 +1,54 @@
-//! `DEFAULT` among the values of an `INSERT`.
+//! `DEFAULT` among the values of an `INSERT`, and what it is where no statement says so.
 //!
 //! DataFusion takes it for the name of a column. What an `INSERT` does not name gets its default, so
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
+use crate::columns::{TableColumns, arrow_options};
 use crate::create_table::reference_of;
 use crate::error::Result;
+use azulejo::column::{ColumnBuilder, ColumnType};
+use azulejo::format::schema::Attribute;
+use azulejo::{Array, ColumnSet};
+use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DmlStatement, LogicalPlan, Union};
+use datafusion::logical_expr::{DmlStatement, Expr as PlannedExpr, LogicalPlan, Union};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
     TableObject, Values,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+/// What attributes have where nothing is said: the fill value of those that have one of their own. Of
+/// others it stands for nothing (the least integer, NaN): they have no default, and if they cannot be
+/// null either, rows have to name them.
+pub fn of_fills(array: &Array, columns: &TableColumns) -> HashMap<String, PlannedExpr> {
+    let attributes = array.schema().attributes.iter();
+    let default = |attribute: &Attribute| {
+        let usual = Attribute::new("", attribute.datatype, attribute.cell_val_num).fill_value;
+        let has_own = match attribute.nullable {
+            true => attribute.fill_validity,
+            false => attribute.fill_value != usual,
+        };
+        let column = columns.get(columns.index_of(&attribute.name)?)?;
+        let value = has_own.then(|| shown(&column.column_type, &attribute.fill_value))??;
+        Some((attribute.name.clone(), PlannedExpr::Literal(value, None)))
+    };
+    attributes.filter_map(default).collect()
+}
+
+/// A cell as SQL shows it; `None` of what it cannot show.
+fn shown(column_type: &ColumnType, cell: &[u8]) -> Option<ScalarValue> {
+    let mut cells = ColumnBuilder::new(column_type.clone());
+    cells.append_cell(cell, true);
+    let cells = ColumnSet::of([cells.finish()]).ok()?;
+    let rows = cells.to_record_batch(arrow_options()).ok()?;
+    let value = ScalarValue::try_from_array(rows.columns().first()?, 0).ok()?;
+    (!value.is_null()).then_some(value)
+}
 
 /// The plan of a statement, whose rows may have `DEFAULT` among their values.
 ///

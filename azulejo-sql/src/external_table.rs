@@ -1,6 +1,7 @@
 //! `CREATE EXTERNAL TABLE t STORED AS AZULEJO LOCATION 'uri'`: an array that is there, or, with
 //! columns and a primary key, a new one.
 
+use crate::create_table::storable;
 use crate::error::Result;
 use crate::new_array::Options;
 use crate::table::{ArrayTable, blocking};
@@ -56,7 +57,7 @@ impl TableProviderFactory for ArrayTableFactory {
                 let key = primary_key(&command.constraints).ok_or_else(|| {
                     DataFusionError::Plan("a new array needs a PRIMARY KEY: its dimensions".into())
                 })?;
-                Some(options.schema(columns, &key)?)
+                Some(options.schema(&storable(columns), &key)?)
             }
         };
         options.finish()?;
@@ -68,7 +69,7 @@ impl TableProviderFactory for ArrayTableFactory {
             }
             Ok(ArrayTable::open(place, table))
         });
-        let table = table.await??;
+        let table = table.await??.showing_first(columns)?;
         let there = table.schema();
         for field in columns.fields() {
             let fits = there
@@ -95,7 +96,6 @@ impl TableProviderFactory for ArrayTableFactory {
                 )));
             }
         }
-        let table = table.showing_first(columns)?;
         let table = table.with_defaults(command.column_defaults.clone())?;
         Ok(Arc::new(table))
     }
@@ -132,15 +132,17 @@ fn refuse_clauses(command: &CreateExternalTable) -> Result<()> {
     }
 }
 
-/// Whether a column may be declared to be of a type: text is text, with labels or without, and bytes
-/// are bytes, which arrays show as views.
+/// Whether a column may be declared to be of a type: text is text, with labels or without, bytes are
+/// bytes, which arrays show as views, and times of day have the unit of the array.
 fn is_alike(own: &DataType, declared: &DataType) -> bool {
     let plain = |of: &DataType| match of {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         of => of.clone(),
     };
     let (own, declared) = (plain(own), plain(declared));
+    let is_time = |of: &DataType| matches!(of, DataType::Time32(_) | DataType::Time64(_));
     own == declared
+        || (is_time(&own) && is_time(&declared))
         || (own.is_string() && declared.is_string())
         || (own.is_binary() && declared.is_binary())
 }

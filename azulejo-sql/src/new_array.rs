@@ -102,6 +102,7 @@ impl Options {
             .filter(|(index, _)| !key.contains(index))
             .map(|(_, field)| field.as_ref().clone())
             .collect();
+        rest.iter().try_for_each(refuse_decimals)?;
         builder = builder.arrow_fields(&Schema::new(rest)).map_err(external)?;
         if let Some(capacity) = self.0.remove("capacity") {
             let capacity = capacity.parse().map_err(|_| {
@@ -230,6 +231,21 @@ impl Optimized {
     /// Whether the filters of a column are said.
     pub fn keeps(&self, name: &str) -> bool {
         self.keeps.contains(&name.to_ascii_lowercase())
+    }
+}
+
+/// An array has no decimals, and other numbers are for who knows them to choose.
+///
+/// # Errors
+/// Columns of decimals.
+pub fn refuse_decimals(column: &Field) -> Result<()> {
+    match column.data_type().is_decimal() {
+        false => Ok(()),
+        true => Err(DataFusionError::Plan(format!(
+            "{}: an array has no {}: take DOUBLE, which rounds, or BIGINT that counts the last digits (cents, say)",
+            column.name(),
+            column.data_type()
+        ))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sessions that know arrays.
 
 use crate::aggregate::AggregateRule;
+use crate::alter_table;
 use crate::change_rule::ChangeRule;
 use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
@@ -170,6 +171,9 @@ pub fn ends_statement(text: &str) -> bool {
 pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataFrame> {
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
+    }
+    if let Some(alter) = alter_table::of(&statement) {
+        return alter_table::run(session, alter).await;
     }
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
