@@ -179,8 +179,20 @@ impl Change {
                     };
                 }
                 let (field, attribute) = declared(state, column_def).await?;
+                let array = table.current().await?;
+                let is_same = |old: &Attribute| {
+                    old.name == name
+                        && old.datatype == attribute.datatype
+                        && old.cell_val_num == attribute.cell_val_num
+                };
+                let mut fragments = array.fragments().iter();
+                if fragments.any(|of| of.schema().attributes.iter().any(is_same)) {
+                    return Err(DataFusionError::Plan(format!(
+                        "{name}: rows that are there still have the column of this name that was dropped, and would show it again: take another name"
+                    )));
+                }
                 let is_filled = attribute.nullable || attribute.fill_validity;
-                if !is_filled && !table.current().await?.fragments().is_empty() {
+                if !is_filled && !array.fragments().is_empty() {
                     return Err(DataFusionError::Plan(format!(
                         "{name} is NOT NULL and has no DEFAULT, which the rows that are there would have"
                     )));

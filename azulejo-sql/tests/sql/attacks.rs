@@ -339,6 +339,28 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             &["2"],
         ),
         ("d < now()".to_owned(), &["0", "1", "2"]),
+        // Text beside days may have a time of day, too.
+        ("d < '1970-01-01 12:00:00'".to_owned(), &["0", "1"]),
+        ("d <= '1970-01-01T12:00:00'".to_owned(), &["0", "1"]),
+        ("'1970-01-01 12:00' < d".to_owned(), &["2", "3"]),
+        ("d = '1970-01-01 12:00:00'".to_owned(), &[]),
+        ("NOT d = '1970-01-01 12:00'".to_owned(), &["0", "1", "2", "3"]),
+        ("d = '1970-01-02 00:00:00'".to_owned(), &["2"]),
+        ("d = '1970-01-02 00:00'".to_owned(), &["2"]),
+        (
+            "d IN ('1970-01-01 12:00:00', '1970-01-02')".to_owned(),
+            &["2"],
+        ),
+        (
+            "d BETWEEN '1970-01-01 00:00' AND '1970-01-02 12:00:00'".to_owned(),
+            &["1", "2"],
+        ),
+        (
+            "d > '9999-12-30 12:00:00' OR d < '0001-01-01 00:00:01'".to_owned(),
+            &["0", "3"],
+        ),
+        ("t < '1970-01-01 00:00'".to_owned(), &["0"]),
+        ("u = '1970-01-01T00:00'".to_owned(), &["1"]),
         // So does text that is a moment.
         ("t < '1970-01-01T00:00:00.5'".to_owned(), &["0", "1"]),
         ("t = '1970-01-01T00:00:00.5'".to_owned(), &[]),
@@ -385,6 +407,8 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             assert_eq!(rows(&session, &truth).await?, *expected, "{truth}");
         }
     }
+    let none = "DELETE FROM stored WHERE d = '1970-01-01 12:00:00'";
+    rows(&session, none).await?;
     rows(&session, &format!("DELETE FROM stored WHERE t = {half}")).await?;
     let count = "SELECT count(*) FROM stored";
     assert_eq!(rows(&session, count).await?, ["4"]);

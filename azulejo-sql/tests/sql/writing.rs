@@ -4,7 +4,8 @@
 use super::support::{TestResult, at_once, plan, refused, rows};
 use azulejo::column::ColumnType;
 use azulejo::format::filter::{Filter, Pipeline};
-use azulejo::format::{ArraySchema, Datatype};
+use azulejo::format::schema::Attribute;
+use azulejo::format::{ArraySchema, CellValNum, Datatype};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
 use azulejo_sql::session_in;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
@@ -696,6 +697,146 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
         let error = refused(&session, &create).await;
         assert!(error.contains("neither domain.K nor tile.K"), "{error}");
         assert!(context.array("mem://k").open().is_err());
+    }
+    Ok(())
+}
+
+/// Columns come and go by one evolution a statement.
+#[tokio::test]
+async fn tables_are_altered() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (v INT, x INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "INSERT INTO t VALUES (1, 1), (2, 2)",
+        "ALTER TABLE t ADD COLUMN w INT",
+        "ALTER TABLE t ADD COLUMN d DOUBLE NOT NULL DEFAULT 0.5 + 1, ADD COLUMN s VARCHAR DEFAULT 'none', ADD COLUMN day DATE DEFAULT '2024-05-01', ADD COLUMN clock TIME DEFAULT '12:00:00'",
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS w BIGINT",
+        "INSERT INTO t (x) VALUES (3)",
+        "INSERT INTO t VALUES (4, 4, 4, DEFAULT, NULL, NULL, NULL)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let all = "SELECT * FROM t ORDER BY x";
+    let expected = [
+        "1|1|∅|1.5|none|2024-05-01|12:00:00",
+        "2|2|∅|1.5|none|2024-05-01|12:00:00",
+        "∅|3|∅|1.5|none|2024-05-01|12:00:00",
+        "4|4|4|1.5|∅|∅|∅",
+    ];
+    assert_eq!(rows(&session, all).await?, expected);
+    for (condition, expected) in [
+        ("s = 'none'", &["1", "2", "3"][..]),
+        ("w IS NULL", &["1", "2", "3"]),
+        ("d > 1 AND day < '2024-05-02'", &["1", "2", "3"]),
+        ("clock > '11:00'", &["1", "2", "3"]),
+    ] {
+        let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+    }
+    // The array keeps the defaults.
+    rows(&session, "INSERT INTO 'mem://t' (x) VALUES (5)").await?;
+    let fifth = "SELECT v, w, d, s, day FROM t WHERE x = 5";
+    assert_eq!(rows(&session, fifth).await?, ["∅|∅|1.5|none|2024-05-01"]);
+    // An update writes what it keeps.
+    rows(&session, "UPDATE t SET w = v + 10 WHERE x < 3").await?;
+    rows(
+        &session,
+        "ALTER TABLE t DROP COLUMN v, DROP COLUMN IF EXISTS nothing, DROP COLUMN clock, DROP COLUMN day",
+    )
+    .await?;
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|11|1.5|none", "2|12|1.5|none", "3|∅|1.5|none", "4|4|1.5|∅", "5|∅|1.5|none"]
+    );
+    // Older cells would show what is gone.
+    let again = refused(&session, "ALTER TABLE t ADD COLUMN v INT").await;
+    assert!(again.contains("another name"), "{again}");
+    // By its location.
+    rows(&session, "ALTER TABLE 'mem://t' ADD COLUMN v BIGINT DEFAULT -1").await?;
+    let by_location = "SELECT x, v FROM 'mem://t' WHERE x < 3 ORDER BY x";
+    assert_eq!(rows(&session, by_location).await?, ["1|-1", "2|-1"]);
+    let evolutions = context.array("mem://t").open()?;
+    let names = evolutions.schema().attributes.iter().map(|a| a.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["w", "d", "s", "v"]);
+    let rest = "CREATE EXTERNAL TABLE u STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, rest).await?;
+    for (statement, word) in [
+        ("ALTER TABLE u ADD COLUMN v INT", "a column v already"),
+        ("ALTER TABLE u DROP COLUMN x", "x is a dimension"),
+        ("ALTER TABLE u DROP COLUMN y", "no column y"),
+        ("ALTER TABLE u ADD COLUMN y INT NOT NULL", "has no DEFAULT"),
+        ("ALTER TABLE u ADD COLUMN y INT DEFAULT random()", "constant"),
+        ("ALTER TABLE u ADD COLUMN y TINYINT DEFAULT 1000", "1000"),
+        ("ALTER TABLE u ADD COLUMN y VARCHAR DEFAULT ''", "empty text"),
+        ("ALTER TABLE u ADD COLUMN y DECIMAL(10, 2)", "DOUBLE"),
+        ("ALTER TABLE u ADD COLUMN y INT UNIQUE", "UNIQUE"),
+        ("ALTER TABLE u RENAME COLUMN v TO y", "UPDATE"),
+        ("ALTER TABLE u RENAME TO y", "ADD COLUMN and DROP COLUMN"),
+        ("ALTER TABLE nowhere ADD COLUMN y INT", "no table nowhere"),
+        ("ALTER TABLE u ADD COLUMN y INT, DROP COLUMN x", "x is a dimension"),
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains(word), "{statement}: {error}");
+    }
+    rows(&session, "ALTER TABLE IF EXISTS nowhere ADD COLUMN y INT").await?;
+    let columns = "SELECT * FROM u WHERE x = 1";
+    assert_eq!(rows(&session, columns).await?, ["1|11|1.5|none|-1"]);
+    // Nothing would have no value.
+    rows(
+        &session,
+        "CREATE EXTERNAL TABLE empty (x INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://empty'",
+    )
+    .await?;
+    rows(&session, "ALTER TABLE empty ADD COLUMN y INT NOT NULL").await?;
+    let error = refused(&session, "INSERT INTO empty (x) VALUES (1)").await;
+    assert!(error.contains("null"), "{error}");
+    rows(&session, "INSERT INTO empty VALUES (1, 2)").await?;
+    assert_eq!(rows(&session, "SELECT * FROM empty").await?, ["1|2"]);
+    Ok(())
+}
+
+/// What an array has for cells that nobody wrote is what rows have that say nothing.
+#[tokio::test]
+async fn fill_values_are_defaults() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let number = |name: &str| Attribute::new(name, Datatype::Int32, CellValNum::ONE);
+    let filled = |name: &str| number(name).fill_value(7i32.to_le_bytes());
+    let mut valid = filled("c").nullable();
+    valid.fill_validity = true;
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(filled("a"))
+        .attribute_with(filled("b").nullable())
+        .attribute_with(valid);
+    context.array("mem://filled").create(schema.build()?)?;
+    rows(&session, "INSERT INTO 'mem://filled' (x) VALUES (1)").await?;
+    let insert = "INSERT INTO 'mem://filled' VALUES (2, DEFAULT, DEFAULT, DEFAULT), (3, 1, 1, NULL)";
+    rows(&session, insert).await?;
+    let all = "SELECT * FROM 'mem://filled' ORDER BY x";
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|7|∅|7", "2|7|∅|7", "3|1|1|∅"]
+    );
+    let declared = "CREATE EXTERNAL TABLE t (x INT, a INT DEFAULT 8, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://filled'";
+    rows(&session, declared).await?;
+    rows(&session, "INSERT INTO t (x) VALUES (4)").await?;
+    let fourth = "SELECT a, b, c FROM t WHERE x = 4";
+    assert_eq!(rows(&session, fourth).await?, ["8|∅|7"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn decimals_are_refused_with_what_to_take() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (x INT, v DECIMAL(10, 2), PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "CREATE TABLE t WITH (location = 'mem://t', dimensions = 'x') AS SELECT 1 AS x, CAST(1.5 AS DECIMAL(10, 2)) AS v",
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains("v: an array has no Decimal128(10, 2)"), "{error}");
+        assert!(error.contains("DOUBLE"), "{error}");
     }
     Ok(())
 }
