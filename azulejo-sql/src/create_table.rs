@@ -479,7 +479,10 @@ impl Drop for Unfinished {
 }
 
 /// Removes an array in which nothing counts.
-fn remove_empty(place: &ArrayHandle) -> azulejo::Result<()> {
+///
+/// # Errors
+/// Those of opening and deleting it.
+pub fn remove_empty(place: &ArrayHandle) -> azulejo::Result<()> {
     let array = place.open()?;
     let is_empty =
         array.fragments().is_empty() && array.deletes().is_empty() && array.metadata()?.is_empty();

@@ -3,6 +3,7 @@
 use crate::error::{Result, external};
 use crate::table::TableOptions;
 use crate::table_key::{self, TableKey};
+use crate::time_rule::far::with_seconds;
 use crate::time_travel::{moment, truth};
 use azulejo::Context;
 use azulejo::array::NewArray;
@@ -146,7 +147,7 @@ impl Options {
         }))
     }
 
-    /// A dimension: `domain.NAME` is `LOW..HIGH`, `tile.NAME` the extent of its tiles.
+    /// A dimension: `domain.NAME` is `LOW..HIGH`, numbers or times, `tile.NAME` the extent of its tiles.
     fn dimension(&mut self, field: &Field) -> Result<Dimension> {
         let name = field.name();
         let key = name.to_ascii_lowercase();
@@ -182,12 +183,10 @@ impl Options {
         };
         dimension.domain = Some(match &domain {
             Some(text) => {
-                let bounds = text.split_once("..").and_then(|(low, high)| {
-                    Some(Range::new(
-                        coordinate(datatype, low)?,
-                        coordinate(datatype, high)?,
-                    ))
-                });
+                let end = |text| coordinate(datatype, text).or_else(|| moment_at(field, text));
+                let bounds = text.split_once("..");
+                let bounds =
+                    bounds.and_then(|(low, high)| Some(Range::new(end(low)?, end(high)?)));
                 bounds.ok_or_else(|| wrong("domain", text))?
             }
             // Days have 32 bits in SQL: of further ones it could not tell which comes first.
@@ -286,6 +285,26 @@ fn coordinate(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
     let number =
         dispatch!(datatype.physical(), T => text.parse::<T>().ok()?.to_le_bytes().to_vec());
     Some(number)
+}
+
+/// The bytes of a coordinate that is written as a day or a moment.
+fn moment_at(field: &Field, text: &str) -> Option<Vec<u8>> {
+    let kind = field.data_type();
+    if !kind.is_temporal() {
+        return None;
+    }
+    let text = text.trim();
+    let text = with_seconds(text).unwrap_or_else(|| text.to_owned());
+    let value = ScalarValue::from(text).cast_to(kind).ok()?;
+    // Days have 32 bits in SQL, and 64 in arrays.
+    let ticks = match value.cast_to(&DataType::Int32) {
+        Ok(ScalarValue::Int32(Some(days))) if *kind == DataType::Date32 => i64::from(days),
+        _ => match value.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(Some(ticks))) => ticks,
+            _ => return None,
+        },
+    };
+    Some(ticks.to_le_bytes().to_vec())
 }
 
 /// All numbers of a type but the last, which tiles must be able to count beyond: of the widest types

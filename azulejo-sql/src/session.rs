@@ -7,7 +7,9 @@ use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
-use crate::external_table::{ArrayTableFactory, FILE_TYPE, with_units};
+use crate::external_table::{
+    ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units,
+};
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
@@ -175,6 +177,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     if let Some(alter) = alter_table::of(&statement) {
         return alter_table::run(session, alter).await;
     }
+    refuse_column_options(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
     let plan = default_values::plan(&state, statement).await?;

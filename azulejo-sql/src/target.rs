@@ -1,4 +1,5 @@
-//! Targets of `INSERT`, `UPDATE` and `DELETE` that are URIs in quotes, as relations of queries may be.
+//! Targets of `INSERT`, `UPDATE`, `DELETE` and `DESCRIBE` that are URIs in quotes, as relations of queries
+//! may be.
 //!
 //! DataFusion looks for targets among the tables that have names, and nowhere else.
 
@@ -109,6 +110,7 @@ fn target_of(statement: &Statement) -> Option<&str> {
                 _ => return None,
             }
         }
+        SqlStatement::ExplainTable { table_name, .. } => table_name,
         _ => return None,
     };
     match name.0.as_slice() {

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use azulejo::{ArrayHandle, WriteOptions};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::datasource::sink::DataSink;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
@@ -29,6 +30,8 @@ const MOST_BYTES: usize = 512 << 20;
 pub struct ArraySink {
     place: ArrayHandle,
     schema: SchemaRef,
+    /// The same columns, as rows may have them that are still to be looked at.
+    taken: SchemaRef,
     dense: bool,
     dimensions: usize,
 }
@@ -37,11 +40,31 @@ impl ArraySink {
     /// The sink of a table.
     pub fn new(table: &ArrayTable) -> Self {
         let schema = table.array().schema();
+        let columns = table.columns().schema();
+        let fields = columns.fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
         Self {
             place: table.place().clone(),
-            schema: Arc::clone(table.columns().schema()),
+            taken: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            schema: Arc::clone(columns),
             dense: schema.is_dense(),
             dimensions: schema.domain.ndim(),
+        }
+    }
+
+    /// The rows, if none is null where the array has no nulls.
+    fn complete(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let mut columns = self.schema.fields().iter().zip(rows.columns());
+        let null = columns.find(|(field, column)| {
+            !field.is_nullable() && column.logical_null_count() > 0
+        });
+        match null {
+            None => Ok(rows),
+            Some((field, _)) => Err(DataFusionError::Execution(format!(
+                "{}: {} cannot be null, and has no DEFAULT: a row gives it no value",
+                self.place.uri(),
+                field.name()
+            ))),
         }
     }
 }
@@ -55,7 +78,7 @@ impl DisplayAs for ArraySink {
 #[async_trait]
 impl DataSink for ArraySink {
     fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.taken
     }
 
     async fn write_all(
@@ -75,6 +98,7 @@ impl DataSink for ArraySink {
             false => write_cells(&place, receive, wanted),
         });
         while let Some(batch) = data.next().await {
+            let batch = batch.and_then(|rows| self.complete(rows));
             // Whoever writes has stopped at an error of its own, which it tells.
             if send.send(Some(batch)).await.is_err() {
                 break;

@@ -102,7 +102,7 @@ impl Said {
 }
 
 /// A day and a time of day without seconds (`2024-05-01 12:00`), with these.
-fn with_seconds(text: &str) -> Option<String> {
+pub fn with_seconds(text: &str) -> Option<String> {
     let (_, time) = text.split_once([' ', 'T'])?;
     let (hours, minutes) = time.split_once(':')?;
     let digits = |of: &str| of.len() == 2 && of.bytes().all(|byte| byte.is_ascii_digit());

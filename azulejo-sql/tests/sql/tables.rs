@@ -239,6 +239,10 @@ async fn tables_as_they_were() -> TestResult {
         ("azulejo('mem://levels')", "2"),
         ("azulejo('mem://levels', at => '1970-01-02')", "1"),
         ("azulejo('mem://levels', at => 86400000) AS u", "1"),
+        ("azulejo('mem://levels', at => '1970-01-02 12:00')", "1"),
+        ("azulejo('mem://levels', at => now() - INTERVAL '1 hour')", "2"),
+        ("t TIMESTAMP AS OF current_timestamp - INTERVAL '1 day'", "2"),
+        ("t TIMESTAMP AS OF to_timestamp(100000)", "1"),
     ] {
         let statement = format!("SELECT v FROM {from}");
         assert_eq!(rows(&session, &statement).await?, [value], "{statement}");
@@ -278,6 +282,8 @@ async fn tables_as_they_were() -> TestResult {
     ] {
         assert_eq!(rows(&session, beside).await?, ["1"], "{beside}");
     }
+    let described = rows(&session, "DESCRIBE 'mem://levels'").await?;
+    assert_eq!(described, ["x|Int64|NO", "v|Int32|NO"]);
     let wrong = refused(&session, "SELECT v FROM azulejo('mem://levels', when => 3)").await;
     assert!(wrong.contains("when"), "{wrong}");
     let past = "INSERT INTO past VALUES (1, 2)";
@@ -431,6 +437,24 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     assert_eq!(
         rows(&session, "SELECT count(*) FROM f.\"inner\".two").await?,
         ["10000"]
+    );
+    // Folders that are no groups are schemas where arrays lie in them.
+    grid(&context, &uri("plain/three"))?;
+    std::fs::create_dir_all(folder.path().join("nothing/here"))?;
+    let catalog = ArrayCatalog::open(
+        &context,
+        &folder.path().display().to_string(),
+        TableOptions::new(),
+    )?;
+    session.register_catalog("g", Arc::new(catalog));
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM g.plain.three").await?,
+        ["10000"]
+    );
+    let schemas = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_catalog = 'g' AND table_schema <> 'information_schema' ORDER BY 1";
+    assert_eq!(
+        rows(&session, schemas).await?,
+        ["inner", "plain", "public"]
     );
     let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
     assert_eq!(rows(&session, joined).await?, ["100"]);

@@ -790,7 +790,7 @@ async fn tables_are_altered() -> TestResult {
     .await?;
     rows(&session, "ALTER TABLE empty ADD COLUMN y INT NOT NULL").await?;
     let error = refused(&session, "INSERT INTO empty (x) VALUES (1)").await;
-    assert!(error.contains("null"), "{error}");
+    assert!(error.contains("y cannot be null"), "{error}");
     rows(&session, "INSERT INTO empty VALUES (1, 2)").await?;
     assert_eq!(rows(&session, "SELECT * FROM empty").await?, ["1|2"]);
     Ok(())
@@ -824,6 +824,60 @@ async fn fill_values_are_defaults() -> TestResult {
     rows(&session, "INSERT INTO t (x) VALUES (4)").await?;
     let fourth = "SELECT a, b, c FROM t WHERE x = 4";
     assert_eq!(rows(&session, fourth).await?, ["8|∅|7"]);
+    Ok(())
+}
+
+/// What an array would not see to is refused, and what was refused is not made.
+#[tokio::test]
+async fn declarations_are_kept_or_refused() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = |columns: &str| {
+        format!("CREATE EXTERNAL TABLE t ({columns}) STORED AS AZULEJO LOCATION 'mem://t'")
+    };
+    for (columns, word) in [
+        ("x INT PRIMARY KEY, v INT UNIQUE", "UNIQUE"),
+        ("x INT, v INT, PRIMARY KEY (x), UNIQUE (v)", "UNIQUE"),
+        ("x INT PRIMARY KEY, v INT GENERATED ALWAYS AS (x * 2) STORED", "GENERATED"),
+        ("x INT PRIMARY KEY, v INT AUTO_INCREMENT", "AUTO_INCREMENT"),
+        ("x INT PRIMARY KEY, v VARCHAR COLLATE \"de\"", "COLLATE"),
+        ("x INT PRIMARY KEY, v INT CHECK (v > 0)", "CHECK"),
+        ("x TIME PRIMARY KEY, v INT", "no type of dimensions"),
+    ] {
+        let error = refused(&session, &create(columns)).await;
+        assert!(error.contains(word), "{columns}: {error}");
+        assert!(context.array("mem://t").open().is_err(), "{columns}");
+    }
+    rows(&session, &create("x INT PRIMARY KEY, l INT[], m DOUBLE[] NOT NULL")).await?;
+    rows(&session, "INSERT INTO t VALUES (1, [1, 2], [0.5]), (2, NULL, [])").await?;
+    let all = "SELECT x, l[2], m[1], array_length(l) FROM t ORDER BY x";
+    assert_eq!(rows(&session, all).await?, ["1|2|0.5|2", "2|∅|∅|∅"]);
+    Ok(())
+}
+
+/// Bounds of dimensions of time may be days and moments.
+#[tokio::test]
+async fn domains_are_written_as_times() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    rows(
+        &session,
+        "CREATE EXTERNAL TABLE t (d DATE, t TIMESTAMP(0), v INT, PRIMARY KEY (d, t)) STORED AS AZULEJO LOCATION 'mem://t' \
+         OPTIONS ('domain.d' '2024-01-01..2024-12-31', 'tile.d' '31', 'domain.t' '1960-01-01..2024-12-31 23:59')",
+    )
+    .await?;
+    let array = context.array("mem://t").open()?;
+    let domains = array.schema().domain.dimensions.iter();
+    let domains: Vec<_> = domains
+        .filter_map(|d| Some(d.domain.as_ref()?.bounds::<i64>()))
+        .collect();
+    assert_eq!(domains, [(19_723, 20_088), (-315_619_200, 1_735_689_540)]);
+    rows(&session, "INSERT INTO t VALUES ('2024-12-31', '2024-01-01', 1)").await?;
+    let error = refused(&session, "INSERT INTO t VALUES ('2025-01-01', '2024-01-01', 1)").await;
+    assert!(error.contains("domain"), "{error}");
+    let wrong = "CREATE EXTERNAL TABLE u (d DATE, v INT, PRIMARY KEY (d)) STORED AS AZULEJO LOCATION 'mem://u' OPTIONS ('domain.d' '2024..x')";
+    let error = refused(&session, wrong).await;
+    assert!(error.contains("does not fit"), "{error}");
     Ok(())
 }
 
