@@ -11,9 +11,10 @@ use azulejo::{Array, array::Snapshot};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 
-/// How an array's cells become rows: texts that repeat are not written out.
+/// How an array's cells become rows: texts that repeat are not written out, and zeros that fill up those
+/// of a fixed length are none of them.
 pub fn arrow_options() -> ArrowOptions {
-    ArrowOptions::new().views(true)
+    ArrowOptions::new().views(true).trimmed(true)
 }
 
 /// What a column is in the array.
@@ -134,9 +135,8 @@ fn stored(column: &ColumnType) -> Stored {
         };
     }
     match datatype {
-        // Fixed numbers of CHAR compare by the first alone.
-        D::StringAscii | D::StringUtf8 => Stored::Text,
-        D::Char if column.is_var() => Stored::Text,
+        // Those of a fixed length are shown without zeros at their end, and CHAR compares by the first alone.
+        D::StringAscii | D::StringUtf8 | D::Char if column.is_var() => Stored::Text,
         _ if !whole => Stored::Other,
         D::Bool => Stored::Bool,
         D::DateTimeDay => Stored::Ticks {

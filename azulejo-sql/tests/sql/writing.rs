@@ -827,6 +827,66 @@ async fn fill_values_are_defaults() -> TestResult {
     Ok(())
 }
 
+/// Zeros that fill up a text of a fixed length, as NumPy's, are none of it.
+#[tokio::test]
+async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(Attribute::new("c", Datatype::Char, CellValNum::Fixed(3)))
+        .attribute_with(Attribute::new("a", Datatype::StringAscii, CellValNum::Fixed(4)).nullable())
+        .attribute_with(Attribute::new("v", Datatype::Int32, CellValNum::ONE));
+    let place = context.array("mem://fixed");
+    place.create(schema.build()?)?;
+    let mut writer = place.writer(WriteOptions::new())?;
+    let cells = |bytes: &[u8]| bytes.to_vec();
+    let nullable = ColumnType::new("a", Datatype::StringAscii)
+        .with_cell_val_num(CellValNum::Fixed(4))
+        .with_nulls();
+    let mut a = azulejo::column::ColumnBuilder::new(nullable);
+    let mut c = azulejo::column::ColumnBuilder::new(
+        ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Fixed(3)),
+    );
+    for (text, other) in [(b"ab\0", b"q\0\0\0"), (b"abc", b"four")] {
+        c.append_cell(&cells(text), true);
+        a.append_cell(&cells(other), true);
+    }
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("x", vec![1i32, 2]),
+        c.finish(),
+        a.finish(),
+        ColumnBuffers::of_values("v", vec![1i32, 2]),
+    ])?)?;
+    writer.finish()?;
+    let insert = "INSERT INTO 'mem://fixed' VALUES (3, '', NULL, 3), (4, 'z', 'zz', 4)";
+    rows(&session, insert).await?;
+    let all = "SELECT x, c, a, length(c) FROM 'mem://fixed' ORDER BY x";
+    let expected = ["1|ab|q|2", "2|abc|four|3", "3||∅|0", "4|z|zz|1"];
+    assert_eq!(rows(&session, all).await?, expected);
+    for (condition, expected) in [
+        ("c = 'ab'", &["1"][..]),
+        ("c IN ('ab', 'z')", &["1", "4"]),
+        ("c LIKE 'ab%'", &["1", "2"]),
+        ("c > 'ab'", &["2", "4"]),
+        ("c = ''", &["3"]),
+        ("a = 'q'", &["1"]),
+        ("a <> 'q'", &["2", "4"]),
+        ("a >= 'q' AND a < 'r'", &["1"]),
+        ("a IS NULL", &["3"]),
+    ] {
+        let query = format!("SELECT x FROM 'mem://fixed' WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+    }
+    rows(&session, "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'").await?;
+    rows(&session, "DELETE FROM 'mem://fixed' WHERE a = 'zz'").await?;
+    let left = ["1|ab|up|2", "2|abc|four|3", "3||∅|0"];
+    assert_eq!(rows(&session, all).await?, left);
+    let error = refused(&session, "INSERT INTO 'mem://fixed' VALUES (5, 'long', 'a', 1)").await;
+    assert!(error.contains("has 4 bytes"), "{error}");
+    Ok(())
+}
+
 /// What an array would not see to is refused, and what was refused is not made.
 #[tokio::test]
 async fn declarations_are_kept_or_refused() -> TestResult {

@@ -42,6 +42,8 @@ pub struct ArrowOptions {
     pub raw: bool,
     /// Texts, and bytes of varying length, as views.
     pub views: bool,
+    /// Texts of a fixed length without the zeros at their end.
+    pub trimmed: bool,
     /// Rows of a record batch at most; as many as come at once without.
     pub rows: Option<usize>,
 }
@@ -68,6 +70,14 @@ impl ArrowOptions {
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
         self.views = views;
+        self
+    }
+
+    /// Sets whether texts of a fixed length come without the zeros that fill them up, as NumPy shows
+    /// its `S3`. Taken back, shorter texts are filled up again.
+    #[must_use]
+    pub fn trimmed(mut self, trimmed: bool) -> Self {
+        self.trimmed = trimmed;
         self
     }
 
@@ -421,7 +431,10 @@ fn array_of(
         |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
     match (form, kind.cell_val_num) {
         (Form::Text, _) => {
-            let texts = text_array(column, nulls)?;
+            let texts = match options.trimmed && !kind.is_var() {
+                true => trimmed_array(column)?,
+                false => text_array(column, nulls)?,
+            };
             match options.views {
                 true => views::of_texts(kind, &texts),
                 false => Ok(Arc::new(texts)),
@@ -548,6 +561,24 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Large
             }
         }
     }
+}
+
+/// Texts of a fixed length without the zeros at their end.
+fn trimmed_array(column: &ColumnBuffers) -> Result<LargeStringArray> {
+    let view = column.view();
+    let text = |cell: usize| {
+        if !view.is_valid(cell) {
+            return Ok(None);
+        }
+        let bytes = view.cell(cell);
+        let last = bytes.iter().rposition(|byte| *byte != 0);
+        let bytes = last.and_then(|last| bytes.get(..=last)).unwrap_or_default();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(no_text(&column.column_type, cell)),
+        }
+    };
+    (0..column.cell_num).map(text).collect()
 }
 
 /// Numbers as an array that shares their memory, if it is aligned for them.
