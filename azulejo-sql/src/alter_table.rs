@@ -56,7 +56,9 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
     }
     let state = session.state();
     let quoted = match name.0.as_slice() {
-        [part] => part.as_ident().filter(|ident| ident.quote_style == Some('\'')),
+        [part] => part
+            .as_ident()
+            .filter(|ident| ident.quote_style == Some('\'')),
         _ => None,
     };
     let by_uri = match quoted {
@@ -297,7 +299,10 @@ async fn declared(state: &SessionState, column: &ColumnDef) -> Result<(Arc<Field
 /// The attribute of the only column of a schema.
 fn attribute_of(schema: &Schema) -> Result<Attribute> {
     let stored = storable(schema);
-    stored.fields().iter().try_for_each(|field| refuse_decimals(field))?;
+    stored
+        .fields()
+        .iter()
+        .try_for_each(|field| refuse_decimals(field))?;
     // Any array that has such a column, and a dimension of another name.
     let names = schema.fields().iter().map(|field| field.name().as_str());
     let other = format!("{}_", names.collect::<String>());

@@ -151,7 +151,10 @@ fn folders(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
             continue;
         }
         let inside = context.object(&entry.uri).list()?;
-        if inside.iter().any(|entry| entry.object_type == ObjectType::Array) {
+        if inside
+            .iter()
+            .any(|entry| entry.object_type == ObjectType::Array)
+        {
             folders.push(Child {
                 key: entry.name,
                 uri: entry.uri,

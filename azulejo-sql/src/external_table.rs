@@ -172,7 +172,10 @@ pub fn refuse_column_options(statement: &Statement) -> Result<()> {
 
 /// An array tells rows apart by its dimensions, and looks at nothing else.
 fn refuse_unique(constraints: &Constraints) -> Result<()> {
-    match constraints.iter().any(|c| matches!(c, Constraint::Unique(_))) {
+    match constraints
+        .iter()
+        .any(|c| matches!(c, Constraint::Unique(_)))
+    {
         true => Err(DataFusionError::Plan(
             "an array has no UNIQUE: its rows are told apart by the PRIMARY KEY".into(),
         )),

@@ -185,8 +185,7 @@ impl Options {
             Some(text) => {
                 let end = |text| coordinate(datatype, text).or_else(|| moment_at(field, text));
                 let bounds = text.split_once("..");
-                let bounds =
-                    bounds.and_then(|(low, high)| Some(Range::new(end(low)?, end(high)?)));
+                let bounds = bounds.and_then(|(low, high)| Some(Range::new(end(low)?, end(high)?)));
                 bounds.ok_or_else(|| wrong("domain", text))?
             }
             // Days have 32 bits in SQL: of further ones it could not tell which comes first.

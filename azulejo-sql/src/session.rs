@@ -7,9 +7,7 @@ use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
-use crate::external_table::{
-    ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units,
-};
+use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};

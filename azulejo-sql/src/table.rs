@@ -524,7 +524,9 @@ impl ArrayTable {
     /// Whether an expression is about a column that is shown as a time of day: the array cannot tell.
     fn names_time_of_day(&self, expr: &Expr) -> bool {
         let columns = expr.column_refs();
-        columns.iter().any(|column| self.time_of_day(&column.name).is_some())
+        columns
+            .iter()
+            .any(|column| self.time_of_day(&column.name).is_some())
     }
 
     /// Columns that were read, by their indices in the array, as the table shows them.

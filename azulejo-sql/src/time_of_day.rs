@@ -61,7 +61,11 @@ pub fn of_span(span: Arc<dyn PhysicalExpr>, time: &DataType) -> Result<Arc<dyn P
         _ => Arc::clone(&ticks),
     };
     let time = cast(ticks, time.clone());
-    Ok(Arc::new(CaseExpr::try_new(None, vec![(within, time)], None)?))
+    Ok(Arc::new(CaseExpr::try_new(
+        None,
+        vec![(within, time)],
+        None,
+    )?))
 }
 
 /// A time of day as a span.

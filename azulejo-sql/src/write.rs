@@ -55,9 +55,8 @@ impl ArraySink {
     /// The rows, if none is null where the array has no nulls.
     fn complete(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let mut columns = self.schema.fields().iter().zip(rows.columns());
-        let null = columns.find(|(field, column)| {
-            !field.is_nullable() && column.logical_null_count() > 0
-        });
+        let null =
+            columns.find(|(field, column)| !field.is_nullable() && column.logical_null_count() > 0);
         match null {
             None => Ok(rows),
             Some((field, _)) => Err(DataFusionError::Execution(format!(

@@ -310,8 +310,7 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
         "TIMESTAMP '1970-01-01T00:00:01'",
         "TIMESTAMP '1970-01-01T00:00:01.000000001'",
     );
-    let zoned =
-        "'1970-01-01T00:00:00.5Z', 'Timestamp(Nanosecond, Some(\"+00:00\"))'";
+    let zoned = "'1970-01-01T00:00:00.5Z', 'Timestamp(Nanosecond, Some(\"+00:00\"))'";
     let cases: &[(String, &[&str])] = &[
         (format!("t < {half}"), &["0", "1"]),
         (format!("t <= {half}"), &["0", "1"]),
@@ -350,7 +349,10 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
         ("d <= '1970-01-01T12:00:00'".to_owned(), &["0", "1"]),
         ("'1970-01-01 12:00' < d".to_owned(), &["2", "3"]),
         ("d = '1970-01-01 12:00:00'".to_owned(), &[]),
-        ("NOT d = '1970-01-01 12:00'".to_owned(), &["0", "1", "2", "3"]),
+        (
+            "NOT d = '1970-01-01 12:00'".to_owned(),
+            &["0", "1", "2", "3"],
+        ),
         ("d = '1970-01-02 00:00:00'".to_owned(), &["2"]),
         ("d = '1970-01-02 00:00'".to_owned(), &["2"]),
         (

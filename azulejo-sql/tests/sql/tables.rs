@@ -240,8 +240,14 @@ async fn tables_as_they_were() -> TestResult {
         ("azulejo('mem://levels', at => '1970-01-02')", "1"),
         ("azulejo('mem://levels', at => 86400000) AS u", "1"),
         ("azulejo('mem://levels', at => '1970-01-02 12:00')", "1"),
-        ("azulejo('mem://levels', at => now() - INTERVAL '1 hour')", "2"),
-        ("t TIMESTAMP AS OF current_timestamp - INTERVAL '1 day'", "2"),
+        (
+            "azulejo('mem://levels', at => now() - INTERVAL '1 hour')",
+            "2",
+        ),
+        (
+            "t TIMESTAMP AS OF current_timestamp - INTERVAL '1 day'",
+            "2",
+        ),
         ("t TIMESTAMP AS OF to_timestamp(100000)", "1"),
     ] {
         let statement = format!("SELECT v FROM {from}");
@@ -452,10 +458,7 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
         ["10000"]
     );
     let schemas = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_catalog = 'g' AND table_schema <> 'information_schema' ORDER BY 1";
-    assert_eq!(
-        rows(&session, schemas).await?,
-        ["inner", "plain", "public"]
-    );
+    assert_eq!(rows(&session, schemas).await?, ["inner", "plain", "public"]);
     let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
     assert_eq!(rows(&session, joined).await?, ["100"]);
     Ok(())
@@ -1147,10 +1150,7 @@ async fn times_of_day_are_declared_as_such() -> TestResult {
         assert_eq!(rows(&session, &query).await?, expected, "{query}");
     }
     let bounds = "SELECT min(a), max(a), count(a), count(*) FROM t";
-    assert_eq!(
-        rows(&session, bounds).await?,
-        ["06:00:00|23:59:59.500|3|4"]
-    );
+    assert_eq!(rows(&session, bounds).await?, ["06:00:00|23:59:59.500|3|4"]);
     rows(&session, "UPDATE t SET a = '01:00' WHERE a IS NULL").await?;
     rows(&session, "UPDATE t SET v = v + 1").await?;
     rows(&session, "DELETE FROM t WHERE a > '20:00'").await?;
@@ -1159,7 +1159,8 @@ async fn times_of_day_are_declared_as_such() -> TestResult {
         ["2|3|01:00:00", "4|5|06:00:00", "1|2|12:30:00"]
     );
     // By its location it has spans, of which some are no times of day.
-    let longer = "INSERT INTO 'mem://t' VALUES (5, 5, INTERVAL '30 hours'), (6, 6, INTERVAL '-1 hour')";
+    let longer =
+        "INSERT INTO 'mem://t' VALUES (5, 5, INTERVAL '30 hours'), (6, 6, INTERVAL '-1 hour')";
     rows(&session, longer).await?;
     assert_eq!(
         rows(&session, "SELECT id FROM t WHERE a IS NULL ORDER BY id").await?,

@@ -747,17 +747,31 @@ async fn tables_are_altered() -> TestResult {
     .await?;
     assert_eq!(
         rows(&session, all).await?,
-        ["1|11|1.5|none", "2|12|1.5|none", "3|∅|1.5|none", "4|4|1.5|∅", "5|∅|1.5|none"]
+        [
+            "1|11|1.5|none",
+            "2|12|1.5|none",
+            "3|∅|1.5|none",
+            "4|4|1.5|∅",
+            "5|∅|1.5|none"
+        ]
     );
     // Older cells would show what is gone.
     let again = refused(&session, "ALTER TABLE t ADD COLUMN v INT").await;
     assert!(again.contains("another name"), "{again}");
     // By its location.
-    rows(&session, "ALTER TABLE 'mem://t' ADD COLUMN v BIGINT DEFAULT -1").await?;
+    rows(
+        &session,
+        "ALTER TABLE 'mem://t' ADD COLUMN v BIGINT DEFAULT -1",
+    )
+    .await?;
     let by_location = "SELECT x, v FROM 'mem://t' WHERE x < 3 ORDER BY x";
     assert_eq!(rows(&session, by_location).await?, ["1|-1", "2|-1"]);
     let evolutions = context.array("mem://t").open()?;
-    let names = evolutions.schema().attributes.iter().map(|a| a.name.as_str());
+    let names = evolutions
+        .schema()
+        .attributes
+        .iter()
+        .map(|a| a.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["w", "d", "s", "v"]);
     let rest = "CREATE EXTERNAL TABLE u STORED AS AZULEJO LOCATION 'mem://t'";
     rows(&session, rest).await?;
@@ -766,15 +780,24 @@ async fn tables_are_altered() -> TestResult {
         ("ALTER TABLE u DROP COLUMN x", "x is a dimension"),
         ("ALTER TABLE u DROP COLUMN y", "no column y"),
         ("ALTER TABLE u ADD COLUMN y INT NOT NULL", "has no DEFAULT"),
-        ("ALTER TABLE u ADD COLUMN y INT DEFAULT random()", "constant"),
+        (
+            "ALTER TABLE u ADD COLUMN y INT DEFAULT random()",
+            "constant",
+        ),
         ("ALTER TABLE u ADD COLUMN y TINYINT DEFAULT 1000", "1000"),
-        ("ALTER TABLE u ADD COLUMN y VARCHAR DEFAULT ''", "empty text"),
+        (
+            "ALTER TABLE u ADD COLUMN y VARCHAR DEFAULT ''",
+            "empty text",
+        ),
         ("ALTER TABLE u ADD COLUMN y DECIMAL(10, 2)", "DOUBLE"),
         ("ALTER TABLE u ADD COLUMN y INT UNIQUE", "UNIQUE"),
         ("ALTER TABLE u RENAME COLUMN v TO y", "UPDATE"),
         ("ALTER TABLE u RENAME TO y", "ADD COLUMN and DROP COLUMN"),
         ("ALTER TABLE nowhere ADD COLUMN y INT", "no table nowhere"),
-        ("ALTER TABLE u ADD COLUMN y INT, DROP COLUMN x", "x is a dimension"),
+        (
+            "ALTER TABLE u ADD COLUMN y INT, DROP COLUMN x",
+            "x is a dimension",
+        ),
     ] {
         let error = refused(&session, statement).await;
         assert!(error.contains(word), "{statement}: {error}");
@@ -812,7 +835,8 @@ async fn fill_values_are_defaults() -> TestResult {
         .attribute_with(valid);
     context.array("mem://filled").create(schema.build()?)?;
     rows(&session, "INSERT INTO 'mem://filled' (x) VALUES (1)").await?;
-    let insert = "INSERT INTO 'mem://filled' VALUES (2, DEFAULT, DEFAULT, DEFAULT), (3, 1, 1, NULL)";
+    let insert =
+        "INSERT INTO 'mem://filled' VALUES (2, DEFAULT, DEFAULT, DEFAULT), (3, 1, 1, NULL)";
     rows(&session, insert).await?;
     let all = "SELECT * FROM 'mem://filled' ORDER BY x";
     assert_eq!(
@@ -840,7 +864,6 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
     let place = context.array("mem://fixed");
     place.create(schema.build()?)?;
     let mut writer = place.writer(WriteOptions::new())?;
-    let cells = |bytes: &[u8]| bytes.to_vec();
     let nullable = ColumnType::new("a", Datatype::StringAscii)
         .with_cell_val_num(CellValNum::Fixed(4))
         .with_nulls();
@@ -849,8 +872,8 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
         ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Fixed(3)),
     );
     for (text, other) in [(b"ab\0", b"q\0\0\0"), (b"abc", b"four")] {
-        c.append_cell(&cells(text), true);
-        a.append_cell(&cells(other), true);
+        c.append_cell(text, true);
+        a.append_cell(other, true);
     }
     writer.write(&ColumnSet::of([
         ColumnBuffers::of_values("x", vec![1i32, 2]),
@@ -878,11 +901,19 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
         let query = format!("SELECT x FROM 'mem://fixed' WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{query}");
     }
-    rows(&session, "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'").await?;
+    rows(
+        &session,
+        "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'",
+    )
+    .await?;
     rows(&session, "DELETE FROM 'mem://fixed' WHERE a = 'zz'").await?;
     let left = ["1|ab|up|2", "2|abc|four|3", "3||∅|0"];
     assert_eq!(rows(&session, all).await?, left);
-    let error = refused(&session, "INSERT INTO 'mem://fixed' VALUES (5, 'long', 'a', 1)").await;
+    let error = refused(
+        &session,
+        "INSERT INTO 'mem://fixed' VALUES (5, 'long', 'a', 1)",
+    )
+    .await;
     assert!(error.contains("has 4 bytes"), "{error}");
     Ok(())
 }
@@ -898,7 +929,10 @@ async fn declarations_are_kept_or_refused() -> TestResult {
     for (columns, word) in [
         ("x INT PRIMARY KEY, v INT UNIQUE", "UNIQUE"),
         ("x INT, v INT, PRIMARY KEY (x), UNIQUE (v)", "UNIQUE"),
-        ("x INT PRIMARY KEY, v INT GENERATED ALWAYS AS (x * 2) STORED", "GENERATED"),
+        (
+            "x INT PRIMARY KEY, v INT GENERATED ALWAYS AS (x * 2) STORED",
+            "GENERATED",
+        ),
         ("x INT PRIMARY KEY, v INT AUTO_INCREMENT", "AUTO_INCREMENT"),
         ("x INT PRIMARY KEY, v VARCHAR COLLATE \"de\"", "COLLATE"),
         ("x INT PRIMARY KEY, v INT CHECK (v > 0)", "CHECK"),
@@ -908,8 +942,16 @@ async fn declarations_are_kept_or_refused() -> TestResult {
         assert!(error.contains(word), "{columns}: {error}");
         assert!(context.array("mem://t").open().is_err(), "{columns}");
     }
-    rows(&session, &create("x INT PRIMARY KEY, l INT[], m DOUBLE[] NOT NULL")).await?;
-    rows(&session, "INSERT INTO t VALUES (1, [1, 2], [0.5]), (2, NULL, [])").await?;
+    rows(
+        &session,
+        &create("x INT PRIMARY KEY, l INT[], m DOUBLE[] NOT NULL"),
+    )
+    .await?;
+    rows(
+        &session,
+        "INSERT INTO t VALUES (1, [1, 2], [0.5]), (2, NULL, [])",
+    )
+    .await?;
     let all = "SELECT x, l[2], m[1], array_length(l) FROM t ORDER BY x";
     assert_eq!(rows(&session, all).await?, ["1|2|0.5|2", "2|∅|∅|∅"]);
     Ok(())
@@ -932,8 +974,16 @@ async fn domains_are_written_as_times() -> TestResult {
         .filter_map(|d| Some(d.domain.as_ref()?.bounds::<i64>()))
         .collect();
     assert_eq!(domains, [(19_723, 20_088), (-315_619_200, 1_735_689_540)]);
-    rows(&session, "INSERT INTO t VALUES ('2024-12-31', '2024-01-01', 1)").await?;
-    let error = refused(&session, "INSERT INTO t VALUES ('2025-01-01', '2024-01-01', 1)").await;
+    rows(
+        &session,
+        "INSERT INTO t VALUES ('2024-12-31', '2024-01-01', 1)",
+    )
+    .await?;
+    let error = refused(
+        &session,
+        "INSERT INTO t VALUES ('2025-01-01', '2024-01-01', 1)",
+    )
+    .await;
     assert!(error.contains("domain"), "{error}");
     let wrong = "CREATE EXTERNAL TABLE u (d DATE, v INT, PRIMARY KEY (d)) STORED AS AZULEJO LOCATION 'mem://u' OPTIONS ('domain.d' '2024..x')";
     let error = refused(&session, wrong).await;
@@ -949,7 +999,10 @@ async fn decimals_are_refused_with_what_to_take() -> TestResult {
         "CREATE TABLE t WITH (location = 'mem://t', dimensions = 'x') AS SELECT 1 AS x, CAST(1.5 AS DECIMAL(10, 2)) AS v",
     ] {
         let error = refused(&session, statement).await;
-        assert!(error.contains("v: an array has no Decimal128(10, 2)"), "{error}");
+        assert!(
+            error.contains("v: an array has no Decimal128(10, 2)"),
+            "{error}"
+        );
         assert!(error.contains("DOUBLE"), "{error}");
     }
     Ok(())

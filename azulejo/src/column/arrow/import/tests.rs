@@ -115,7 +115,10 @@ fn texts_of_a_fixed_length_are_filled_up() {
         let set = ColumnSet::of([column]).unwrap();
         let shown = |options: ArrowOptions| set.to_record_batch(options).unwrap().remove_column(0);
         let trimmed = ArrowOptions::new().trimmed(true);
-        assert_eq!(&shown(trimmed.views(true)), &(Arc::new(texts()) as ArrayRef));
+        assert_eq!(
+            &shown(trimmed.views(true)),
+            &(Arc::new(texts()) as ArrayRef)
+        );
         let trimmed = shown(trimmed);
         let expected = LargeStringArray::from(vec!["ab", "abc", ""]);
         assert_eq!(trimmed.as_string::<i64>(), &expected);
