@@ -274,6 +274,8 @@ fn dimension_type(data_type: &DataType) -> Option<Datatype> {
         DataType::Timestamp(TimeUnit::Microsecond, None) => Datatype::DateTimeMicro,
         DataType::Timestamp(TimeUnit::Nanosecond, None) => Datatype::DateTimeNano,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Datatype::StringAscii,
+        // Labels are written as what they are.
+        DataType::Dictionary(_, values) => return dimension_type(values),
         _ => return None,
     })
 }

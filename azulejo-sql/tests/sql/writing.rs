@@ -957,6 +957,19 @@ async fn declarations_are_kept_or_refused() -> TestResult {
     Ok(())
 }
 
+/// Labels become coordinates.
+#[tokio::test]
+async fn labels_may_be_keys() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    let labels = "SELECT arrow_cast(column1, 'Dictionary(Int8, Utf8)') AS k, column2 AS v FROM (VALUES ('b', 1), ('a', 2))";
+    let copy =
+        format!("COPY ({labels}) TO 'mem://labels' STORED AS AZULEJO OPTIONS (dimensions 'k')");
+    rows(&session, &copy).await?;
+    let all = "SELECT k, v FROM 'mem://labels' ORDER BY k";
+    assert_eq!(rows(&session, all).await?, ["a|2", "b|1"]);
+    Ok(())
+}
+
 /// Bounds of dimensions of time may be days and moments.
 #[tokio::test]
 async fn domains_are_written_as_times() -> TestResult {
