@@ -4,7 +4,7 @@
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
-use crate::columns::{TableColumns, arrow_options};
+use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::error::Result;
 use azulejo::column::{ColumnBuilder, ColumnType};
@@ -34,18 +34,19 @@ pub fn of_fills(array: &Array, columns: &TableColumns) -> HashMap<String, Planne
             false => attribute.fill_value != usual,
         };
         let column = columns.get(columns.index_of(&attribute.name)?)?;
-        let value = has_own.then(|| shown(&column.column_type, &attribute.fill_value))??;
+        let value =
+            has_own.then(|| shown(columns, &column.column_type, &attribute.fill_value))??;
         Some((attribute.name.clone(), PlannedExpr::Literal(value, None)))
     };
     attributes.filter_map(default).collect()
 }
 
 /// A cell as SQL shows it; `None` of what it cannot show.
-fn shown(column_type: &ColumnType, cell: &[u8]) -> Option<ScalarValue> {
+fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Option<ScalarValue> {
     let mut cells = ColumnBuilder::new(column_type.clone());
     cells.append_cell(cell, true);
     let cells = ColumnSet::of([cells.finish()]).ok()?;
-    let rows = cells.to_record_batch(arrow_options()).ok()?;
+    let rows = cells.to_record_batch(columns.arrow_options()).ok()?;
     let value = ScalarValue::try_from_array(rows.columns().first()?, 0).ok()?;
     (!value.is_null()).then_some(value)
 }

@@ -57,6 +57,9 @@ impl Options {
         if self.flag("unwritten")? {
             table = table.unwritten();
         }
+        if self.flag("bytes")? {
+            table = table.bytes();
+        }
         Ok(table)
     }
 
@@ -210,7 +213,7 @@ impl Options {
         match self.0.keys().next() {
             None => Ok(()),
             Some(key) => Err(DataFusionError::Plan(format!(
-                "there is no option {key:?}: there are at, unwritten, key, key_file, dense, duplicates, capacity, dimensions, optimize (where there are rows), filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
+                "there is no option {key:?}: there are at, unwritten, bytes, key, key_file, dense, duplicates, capacity, dimensions, optimize (where there are rows), filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
             ))),
         }
     }

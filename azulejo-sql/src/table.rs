@@ -56,6 +56,8 @@ pub struct TableOptions {
     pub time: Option<TimeRange>,
     /// Whether all cells of a dense array are rows: those that nobody wrote have fill values.
     pub unwritten: bool,
+    /// Whether CHAR is bytes, which any of it is, and not text.
+    pub bytes: bool,
 }
 
 impl TableOptions {
@@ -76,6 +78,13 @@ impl TableOptions {
     #[must_use]
     pub fn unwritten(mut self) -> Self {
         self.unwritten = true;
+        self
+    }
+
+    /// CHAR as bytes: not all of it need be text.
+    #[must_use]
+    pub fn bytes(mut self) -> Self {
+        self.bytes = true;
         self
     }
 }
@@ -134,7 +143,7 @@ impl ArrayTable {
     }
 
     fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
-        let columns = Arc::new(TableColumns::of(&array)?);
+        let columns = Arc::new(TableColumns::of(&array, options.bytes)?);
         let table = Self {
             place,
             options,
@@ -259,7 +268,7 @@ impl ArrayTable {
         let place = self.place.clone();
         let array = blocking(move || place.open()).await?;
         if array.schema_name() != self.array.schema_name() {
-            let now = TableColumns::of(&array)?;
+            let now = TableColumns::of(&array, self.options.bytes)?;
             if !now.stored_as(&self.columns) {
                 return Err(DataFusionError::Plan(format!(
                     "{}: its schema has changed since the table was made",

@@ -272,13 +272,15 @@ struct Call {
     uri: String,
     at: Option<u64>,
     unwritten: bool,
+    bytes: bool,
     key: TableKey,
 }
 
 impl Call {
     fn of(args: &TableFunctionArgs, planner: &mut dyn RelationPlannerContext) -> Result<Self> {
         let mut uri = None;
-        let (mut at, mut unwritten, mut key) = (None, false, TableKey::default());
+        let (mut at, mut key) = (None, TableKey::default());
+        let (mut unwritten, mut bytes) = (false, false);
         for arg in &args.args {
             match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if uri.is_none() => {
@@ -303,9 +305,10 @@ impl Call {
                     match name.as_str() {
                         "at" => at = Some(moment(&value)?),
                         "unwritten" => unwritten = truth("unwritten", &value)?,
+                        "bytes" => bytes = truth("bytes", &value)?,
                         other => {
                             return Err(DataFusionError::Plan(format!(
-                                "there is no argument {other:?}: there are at, unwritten, key and key_file"
+                                "there is no argument {other:?}: there are at, unwritten, bytes, key and key_file"
                             )));
                         }
                     }
@@ -325,6 +328,7 @@ impl Call {
             uri,
             at,
             unwritten,
+            bytes,
             key,
         })
     }
@@ -344,6 +348,7 @@ impl Call {
         let options = TableOptions {
             time: time.map(azulejo::TimeRange::until),
             unwritten: self.unwritten,
+            bytes: self.bytes,
         };
         let context = self.key.clone().context(context);
         let table = ArrayTable::open(context.array(&self.uri), options)?;

@@ -6,6 +6,7 @@ use crate::giving_up::{StillWanted, until_given_up};
 use crate::table::ArrayTable;
 use crate::write_dense::write_boxes;
 use async_trait::async_trait;
+use azulejo::arrow::ArrowOptions;
 use azulejo::{ArrayHandle, WriteOptions};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
@@ -32,6 +33,7 @@ pub struct ArraySink {
     schema: SchemaRef,
     /// The same columns, as rows may have them that are still to be looked at.
     taken: SchemaRef,
+    arrow: ArrowOptions,
     dense: bool,
     dimensions: usize,
 }
@@ -47,6 +49,7 @@ impl ArraySink {
             place: table.place().clone(),
             taken: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             schema: Arc::clone(columns),
+            arrow: table.columns().arrow_options(),
             dense: schema.is_dense(),
             dimensions: schema.domain.ndim(),
         }
@@ -88,12 +91,15 @@ impl DataSink for ArraySink {
         let (send, receive) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
         let own = self.place.context().cancellable();
         let place = own.array(self.place.uri());
-        let (dimensions, dense) = (self.dimensions, self.dense);
+        let (dimensions, dense, arrow) = (self.dimensions, self.dense, self.arrow);
         let schema = Arc::clone(&self.schema);
         let held = MemoryConsumer::new(format!("rows for {}", self.place.uri()));
         let held = held.register(context.memory_pool());
         let writing = until_given_up(own, move |wanted| match dense {
-            true => write_boxes(&place, &schema, dimensions, receive, wanted, &held),
+            true => {
+                let columns = (&schema, arrow);
+                write_boxes(&place, columns, dimensions, receive, wanted, &held)
+            }
             false => write_cells(&place, receive, wanted),
         });
         while let Some(batch) = data.next().await {

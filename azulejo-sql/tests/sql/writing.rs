@@ -918,6 +918,49 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
     Ok(())
 }
 
+/// CHAR need not be text: it is bytes where that is asked for.
+#[tokio::test]
+async fn char_may_be_bytes() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(Attribute::new("c", Datatype::Char, CellValNum::Var))
+        .attribute_with(Attribute::new("f", Datatype::Char, CellValNum::Fixed(2)));
+    let place = context.array("mem://char");
+    place.create(schema.build()?)?;
+    let var = ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Var);
+    let fixed = ColumnType::new("f", Datatype::Char).with_cell_val_num(CellValNum::Fixed(2));
+    let mut c = azulejo::column::ColumnBuilder::new(var);
+    let mut f = azulejo::column::ColumnBuilder::new(fixed);
+    for (bytes, pair) in [(&b"\xff\x00"[..], b"\x80\x80"), (b"text", b"ab")] {
+        c.append_cell(bytes, true);
+        f.append_cell(pair, true);
+    }
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("x", vec![1i32, 2]),
+        c.finish(),
+        f.finish(),
+    ])?)?;
+    writer.finish()?;
+    let error = refused(&session, "SELECT * FROM 'mem://char'").await;
+    assert!(error.contains("bytes => true"), "{error}");
+    let declared =
+        "CREATE EXTERNAL TABLE t STORED AS AZULEJO LOCATION 'mem://char' OPTIONS (bytes 'true')";
+    rows(&session, declared).await?;
+    rows(&session, "INSERT INTO t VALUES (3, x'80', x'0102')").await?;
+    rows(&session, "UPDATE t SET f = x'6364' WHERE x = 2").await?;
+    for from in ["t", "azulejo('mem://char', bytes => true)"] {
+        let all = format!("SELECT x, encode(c, 'hex'), encode(f, 'hex') FROM {from} ORDER BY x");
+        let expected = ["1|ff00|8080", "2|74657874|6364", "3|80|0102"];
+        assert_eq!(rows(&session, &all).await?, expected, "{all}");
+        let some = format!("SELECT x FROM {from} WHERE c >= x'80' AND c <> x'80' ORDER BY x");
+        assert_eq!(rows(&session, &some).await?, ["1"], "{some}");
+    }
+    Ok(())
+}
+
 /// What an array would not see to is refused, and what was refused is not made.
 #[tokio::test]
 async fn declarations_are_kept_or_refused() -> TestResult {

@@ -44,6 +44,8 @@ pub struct ArrowOptions {
     pub views: bool,
     /// Texts of a fixed length without the zeros at their end.
     pub trimmed: bool,
+    /// CHAR as bytes: not all of it need be text.
+    pub char_bytes: bool,
     /// Rows of a record batch at most; as many as come at once without.
     pub rows: Option<usize>,
 }
@@ -78,6 +80,13 @@ impl ArrowOptions {
     #[must_use]
     pub fn trimmed(mut self, trimmed: bool) -> Self {
         self.trimmed = trimmed;
+        self
+    }
+
+    /// Sets whether CHAR comes as bytes, which any of it is. As text, cells are refused that are not UTF-8.
+    #[must_use]
+    pub fn char_bytes(mut self, char_bytes: bool) -> Self {
+        self.char_bytes = char_bytes;
         self
     }
 
@@ -237,10 +246,8 @@ fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
         // Raw text in cells of varying length is text if the type vouches for it.
         datatype == D::StringUtf8 && column.is_var()
     } else {
-        matches!(
-            datatype,
-            D::StringAscii | D::StringUtf8 | D::Char | D::GeomWkt
-        )
+        matches!(datatype, D::StringAscii | D::StringUtf8 | D::GeomWkt)
+            || (datatype == D::Char && !options.char_bytes)
     };
     if text {
         return Form::Text;
