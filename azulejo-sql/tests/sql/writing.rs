@@ -848,6 +848,16 @@ async fn fill_values_are_defaults() -> TestResult {
     rows(&session, "INSERT INTO t (x) VALUES (4)").await?;
     let fourth = "SELECT a, b, c FROM t WHERE x = 4";
     assert_eq!(rows(&session, fourth).await?, ["8|∅|7"]);
+    let reset = "UPDATE t SET a = DEFAULT, b = default, c = DEFAULT WHERE x = 3";
+    rows(&session, reset).await?;
+    let third = "SELECT a, b, c FROM t WHERE x = 3";
+    assert_eq!(rows(&session, third).await?, ["8|∅|7"]);
+    rows(
+        &session,
+        "UPDATE 'mem://filled' SET a = DEFAULT WHERE x = 3",
+    )
+    .await?;
+    assert_eq!(rows(&session, third).await?, ["7|∅|7"]);
     Ok(())
 }
 
