@@ -18,6 +18,7 @@ use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
+use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
@@ -171,6 +172,13 @@ pub fn ends_statement(text: &str) -> bool {
 pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataFrame> {
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
+    }
+    if let Statement::Explain(explained) = &statement
+        && create_table::makes_array(&explained.statement)
+    {
+        return Err(DataFusionError::NotImplemented(
+            "EXPLAIN of what makes an array: EXPLAIN the query that gives its rows".into(),
+        ));
     }
     if let Some(alter) = alter_table::of(&statement) {
         return alter_table::run(session, alter).await;

@@ -1010,6 +1010,21 @@ async fn declarations_are_kept_or_refused() -> TestResult {
     Ok(())
 }
 
+#[tokio::test]
+async fn what_makes_an_array_is_not_explained() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "EXPLAIN COPY (SELECT 1 AS x) TO 'mem://t' STORED AS AZULEJO OPTIONS (dimensions 'x')",
+        "EXPLAIN CREATE TABLE t WITH (location = 'mem://t', dimensions = 'x') AS SELECT 1 AS x",
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains("EXPLAIN the query"), "{error}");
+    }
+    assert!(context.array("mem://t").open().is_err());
+    Ok(())
+}
+
 /// Labels become coordinates.
 #[tokio::test]
 async fn labels_may_be_keys() -> TestResult {
