@@ -87,12 +87,13 @@ pub fn of_default(default: Expr, time: &DataType) -> Expr {
         };
         ticks.cast_to(time).ok()
     };
-    match &default {
+    let told = match &default {
         Expr::Literal(span, _) if matches!(span.data_type(), DataType::Duration(_)) => {
-            of_span(span).map_or(default, |time| Expr::Literal(time, None))
+            of_span(span)
         }
-        _ => default,
-    }
+        _ => None,
+    };
+    told.map_or(default, |time| Expr::Literal(time, None))
 }
 
 /// The cells of a column whose spans are no times of day.
