@@ -120,6 +120,7 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
         ),
         ("UPDATE t SET v = 'many' WHERE id = 1", "many"),
         ("UPDATE t SET w = 1", "w"),
+        ("UPDATE t SET v = 1, v = v + 1", "v is set twice"),
     ] {
         let error = refused(&session, update).await;
         assert!(error.contains(reason), "{update}: {error}");
