@@ -30,9 +30,9 @@ const MOST_BYTES: usize = 512 << 20;
 #[derive(Debug)]
 pub struct ArraySink {
     place: ArrayHandle,
-    schema: SchemaRef,
+    columns: SchemaRef,
     /// The same columns, as rows may have them that are still to be looked at.
-    taken: SchemaRef,
+    schema: SchemaRef,
     arrow: ArrowOptions,
     dense: bool,
     dimensions: usize,
@@ -47,8 +47,8 @@ impl ArraySink {
         let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
         Self {
             place: table.place().clone(),
-            taken: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-            schema: Arc::clone(columns),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: Arc::clone(columns),
             arrow: table.columns().arrow_options(),
             dense: schema.is_dense(),
             dimensions: schema.domain.ndim(),
@@ -57,7 +57,7 @@ impl ArraySink {
 
     /// The rows, if none is null where the array has no nulls.
     fn complete(&self, rows: RecordBatch) -> Result<RecordBatch> {
-        let mut columns = self.schema.fields().iter().zip(rows.columns());
+        let mut columns = self.columns.fields().iter().zip(rows.columns());
         let null =
             columns.find(|(field, column)| !field.is_nullable() && column.logical_null_count() > 0);
         match null {
@@ -80,7 +80,7 @@ impl DisplayAs for ArraySink {
 #[async_trait]
 impl DataSink for ArraySink {
     fn schema(&self) -> &SchemaRef {
-        &self.taken
+        &self.schema
     }
 
     async fn write_all(
@@ -92,7 +92,7 @@ impl DataSink for ArraySink {
         let own = self.place.context().cancellable();
         let place = own.array(self.place.uri());
         let (dimensions, dense, arrow) = (self.dimensions, self.dense, self.arrow);
-        let schema = Arc::clone(&self.schema);
+        let schema = Arc::clone(&self.columns);
         let held = MemoryConsumer::new(format!("rows for {}", self.place.uri()));
         let held = held.register(context.memory_pool());
         let writing = until_given_up(own, move |wanted| match dense {
