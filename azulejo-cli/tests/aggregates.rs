@@ -206,7 +206,7 @@ fn the_sum_of_nothing_is_nought_or_null() {
         let schema = bench.json(&format!(
             "import a.csv a --dims x {dense} --type v=INT32 --type n=INT32 --nullable n --dry-run"
         ));
-        bench.write("s.json", &schema.to_string());
+        bench.write("s.json", schema.to_string());
         let array = if dense.is_empty() { "sparse" } else { "dense" };
         bench.line(&format!("create --schema s.json {array}"));
         for flags in ["", " --skip-nan"] {
