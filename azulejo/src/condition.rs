@@ -115,7 +115,9 @@ impl BoundCondition {
 
     /// Whether a fragment of this schema has the cells of all fields that are tested.
     pub(crate) fn fits(&self, fragment: &ArraySchema, relabelled: &[String]) -> bool {
-        self.0.present(fragment, relabelled).all(|present| present)
+        self.0
+            .present_in(fragment, relabelled)
+            .all(|present| present)
     }
 
     /// Names of the fields whose cells [`Self::evaluate`] looks at, each once.

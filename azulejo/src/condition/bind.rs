@@ -265,17 +265,25 @@ pub(super) fn compact(fields: &[Arc<str>], types: &[CellType], mut root: Node) -
 }
 
 impl BoundTree {
-    /// Of each field, whether a fragment of this schema has its cells. A field that was dropped and
-    /// added again with another type, or other labels, counts as absent: so it reads, too.
-    pub(super) fn present<'a>(
+    /// Of each field, whether a fragment has its cells: as [`Self::present`], but for attributes that
+    /// have other labels now.
+    pub(super) fn present_in<'a>(
         &'a self,
         fragment: &'a ArraySchema,
         relabelled: &'a [String],
     ) -> impl Iterator<Item = bool> + 'a {
+        let present = self.present(fragment).zip(&self.fields);
+        present.map(|(present, name)| present && relabelled.iter().all(|a| **a != **name))
+    }
+
+    /// Of each field, whether a fragment of this schema has its cells. A field that was dropped and
+    /// added again with another type counts as absent: so it reads, too.
+    pub(super) fn present<'a>(
+        &'a self,
+        fragment: &'a ArraySchema,
+    ) -> impl Iterator<Item = bool> + 'a {
         let fields = self.fields.iter().zip(&self.types);
-        fields.map(|(name, known)| {
-            fragment.cell_type(name) == Some(*known) && relabelled.iter().all(|a| **a != **name)
-        })
+        fields.map(|(name, known)| fragment.cell_type(name) == Some(*known))
     }
 }
 
@@ -284,7 +292,7 @@ pub(super) fn for_fragment(
     fragment: &ArraySchema,
     relabelled: &[String],
 ) -> BoundTree {
-    let present: Vec<bool> = bound.present(fragment, relabelled).collect();
+    let present: Vec<bool> = bound.present_in(fragment, relabelled).collect();
     if present.iter().all(|p| *p) {
         return bound.clone();
     }

@@ -41,7 +41,10 @@ pub(super) fn with_fills(
         let attribute = || latest.attributes.iter().find(|a| a.name == **name);
         if present { None } else { attribute() }
     };
-    let fields = bound.fields.iter().zip(bound.present(fragment, relabelled));
+    let fields = bound
+        .fields
+        .iter()
+        .zip(bound.present_in(fragment, relabelled));
     let missing: Vec<Option<&Attribute>> = fields.map(missing).collect();
     if missing.iter().all(Option::is_none) {
         return bound.clone();
