@@ -177,3 +177,36 @@ def test_places_by_one_name(tmp_path, monkeypatch):
         assert whole(given) == str(tmp_path / "a")
     assert whole("s3a://bucket/a/") == whole("S3://bucket/a") == "s3://bucket/a"
     assert whole("az://box/a") == "azure://box/a" and whole("gcs://box/a") == "gs://box/a"
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "M8[ms]", "M8[us]", "M8[ns]", "M8[D]", "m8[s]", "m8[ms]", "m8[ns]"])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_what_is_no_time_is_null_in_tables(tmp_path, kind, nullable):
+    """polars ended in a panic, or showed 1970; DuckDB a year before all others."""
+    pa = pytest.importorskip("pyarrow")
+    schema = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("t", kind, nullable=nullable)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    times = np.array([86_400_000_000_000, "NaT", 0], "m8[ns]").astype("m8[D]").astype("i8").astype(kind)
+    times[1] = "NaT"
+    array.write({"i": [1, 2, 3], "t": times})
+    query = array.query(order="row")
+    assert np.isnat(query.to_numpy()["t"]).tolist() == [False, True, False]
+    for table in (query.to_arrow(), array.dataset().to_table().sort_by("i")):
+        table.validate(full=True)
+        assert table["t"].is_null().to_pylist() == [False, True, False]
+    import pyarrow.dataset as pads
+
+    for found, ids in ((pads.field("t").is_null(), [2]), (pads.field("t").is_valid(), [1, 3]), (~pads.field("t").is_null(), [1, 3])):
+        assert sorted(array.dataset().to_table(filter=found)["i"].to_pylist()) == ids
+    assert array.query("i > 5").to_arrow().num_rows == 0
+    raw = array.query(order="row", raw=True).to_arrow()["t"]
+    assert pa.types.is_int64(raw.type) and raw.to_pylist()[1] == -(2**63)
+    if kind[0] == "M":
+        duckdb = pytest.importorskip("duckdb")
+        cells = array.dataset()
+        assert duckdb.sql("select i from cells where t is null").fetchall() == [(2,)]
+        assert len(duckdb.sql("select t from cells where t < '1980-01-01'").fetchall()) == 2
+    pytest.importorskip("polars")
+    frame = query.to_polars()
+    assert frame["t"].is_null().to_list() == [False, True, False]
+    assert frame["t"].to_list()[0] is not None and array.query("i > 5").to_polars().schema == frame.schema
