@@ -1,5 +1,6 @@
 """What programs do with arrays and datasets that no other test does: other folders, other formats, other threads."""
 
+import datetime as dt
 import os
 import pickle
 
@@ -140,6 +141,21 @@ def test_columns_of_times_of_day(tmp_path):
         table = pa.table({"i": [1, 2], "t": pa.array([5, None], kind)})
         found = az.write(tmp_path / str(i), table, index="i").query(order="row").to_arrow()["t"]
         assert found.type == pa.duration(kind.unit) and found.cast(pa.int64()).to_pylist() == [5, None]
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"i": [1, 2], "t": [dt.time(0, 0, 5), None]})
+    found = az.write(tmp_path / "frame", frame, index="i").query(order="row").to_numpy()["t"]
+    assert found[0] == np.timedelta64(5, "s") and (np.ma.getmaskarray(found) | np.isnat(np.ma.getdata(found))).tolist() == [False, True]
+
+
+def test_times_of_day_among_columns(tmp_path):
+    times = [dt.time(1, 2, 3, 4), None, dt.time.min]
+    array = az.write(tmp_path / "a", {"i": [1, 2, 3], "t": times}, index="i")
+    wanted = np.array([3_723_000_004, "NaT", 0], "m8[us]")
+    np.testing.assert_array_equal(array.query(order="row").to_numpy()["t"], wanted)
+    array.write({"i": [1, 2, 3], "t": times[::-1]})
+    np.testing.assert_array_equal(array.query(order="row").to_numpy()["t"], wanted[::-1])
+    with pytest.raises((TypeError, ValueError)):
+        array.write({"i": [1], "t": [dt.time(1, tzinfo=dt.timezone.utc)]})
 
 
 def test_a_plain_array_has_no_columns_to_be_an_index(tmp_path):

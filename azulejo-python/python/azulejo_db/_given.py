@@ -165,7 +165,7 @@ def settled(name: str, values: Any) -> Given:
     cells = [v for v, n in zip(found.reshape(-1).tolist(), null.reshape(-1)) if not n]
     if all(isinstance(v, str) for v in cells):
         return found, null if null.any() else None
-    for kind, classes in {"M": (dt.date, np.datetime64), "m": (dt.timedelta, np.timedelta64)}.items():
+    for kind, classes in {"M": (dt.date, np.datetime64), "m": (dt.timedelta, np.timedelta64, dt.time)}.items():
         if all(isinstance(v, classes) for v in cells):
             times = _times(name, cells, kind)
             made = np.full(found.shape, "NaT", times.dtype)
