@@ -226,3 +226,15 @@ def test_what_is_no_time_is_null_in_tables(tmp_path, kind, nullable):
     frame = query.to_polars()
     assert frame["t"].is_null().to_list() == [False, True, False]
     assert frame["t"].to_list()[0] is not None and array.query("i > 5").to_polars().schema == frame.schema
+
+
+def test_columns_of_polars_that_are_null_throughout(tmp_path):
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    frame = pl.DataFrame({"i": [1, 2], "none": [None, None], "x": [0.5, 1.5]})
+    array = az.write(tmp_path / "a", frame, index="i")
+    assert array.query(order="row").to_polars()["none"].to_list() == [None, None]
+    schema = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("none", "int8", nullable=True), az.Attr("x")], sparse=True)
+    array = az.create(tmp_path / "b", schema)
+    array.write(frame)
+    assert array.query(order="row").to_polars()["none"].to_list() == [None, None]

@@ -116,6 +116,16 @@ def _from_polars(values: Any) -> Given:
     return _objects(values.to_list()), mask
 
 
+def streamed(data: Any) -> Any:
+    """A table as one whose stream can be taken: polars gives columns of nulls alone, which say nothing of their
+    type, in a way that is not Arrow's.
+    """
+    if type(data).__module__.partition(".")[0] != "polars" or not hasattr(data, "to_arrow"):
+        return data
+    nothing = any(str(kind) == "Null" for kind in getattr(data, "dtypes", ()))
+    return data.to_arrow() if nothing else data
+
+
 def is_frame(data: Any) -> bool:
     """Whether it is a data frame of pandas'."""
     return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
