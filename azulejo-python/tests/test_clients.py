@@ -1,5 +1,6 @@
 """What programs do with arrays and datasets that no other test does: other folders, other formats, other threads."""
 
+import datetime as dt
 import os
 import pickle
 
@@ -140,6 +141,21 @@ def test_columns_of_times_of_day(tmp_path):
         table = pa.table({"i": [1, 2], "t": pa.array([5, None], kind)})
         found = az.write(tmp_path / str(i), table, index="i").query(order="row").to_arrow()["t"]
         assert found.type == pa.duration(kind.unit) and found.cast(pa.int64()).to_pylist() == [5, None]
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"i": [1, 2], "t": [dt.time(0, 0, 5), None]})
+    found = az.write(tmp_path / "frame", frame, index="i").query(order="row").to_numpy()["t"]
+    assert found[0] == np.timedelta64(5, "s") and (np.ma.getmaskarray(found) | np.isnat(np.ma.getdata(found))).tolist() == [False, True]
+
+
+def test_times_of_day_among_columns(tmp_path):
+    times = [dt.time(1, 2, 3, 4), None, dt.time.min]
+    array = az.write(tmp_path / "a", {"i": [1, 2, 3], "t": times}, index="i")
+    wanted = np.array([3_723_000_004, "NaT", 0], "m8[us]")
+    np.testing.assert_array_equal(array.query(order="row").to_numpy()["t"], wanted)
+    array.write({"i": [1, 2, 3], "t": times[::-1]})
+    np.testing.assert_array_equal(array.query(order="row").to_numpy()["t"], wanted[::-1])
+    with pytest.raises((TypeError, ValueError)):
+        array.write({"i": [1], "t": [dt.time(1, tzinfo=dt.timezone.utc)]})
 
 
 def test_a_plain_array_has_no_columns_to_be_an_index(tmp_path):
@@ -177,3 +193,48 @@ def test_places_by_one_name(tmp_path, monkeypatch):
         assert whole(given) == str(tmp_path / "a")
     assert whole("s3a://bucket/a/") == whole("S3://bucket/a") == "s3://bucket/a"
     assert whole("az://box/a") == "azure://box/a" and whole("gcs://box/a") == "gs://box/a"
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "M8[ms]", "M8[us]", "M8[ns]", "M8[D]", "m8[s]", "m8[ms]", "m8[ns]"])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_what_is_no_time_is_null_in_tables(tmp_path, kind, nullable):
+    """polars ended in a panic, or showed 1970; DuckDB a year before all others."""
+    pa = pytest.importorskip("pyarrow")
+    schema = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("t", kind, nullable=nullable)], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    times = np.array([86_400_000_000_000, "NaT", 0], "m8[ns]").astype("m8[D]").astype("i8").astype(kind)
+    times[1] = "NaT"
+    array.write({"i": [1, 2, 3], "t": times})
+    query = array.query(order="row")
+    assert np.isnat(query.to_numpy()["t"]).tolist() == [False, True, False]
+    for table in (query.to_arrow(), array.dataset().to_table().sort_by("i")):
+        table.validate(full=True)
+        assert table["t"].is_null().to_pylist() == [False, True, False]
+    import pyarrow.dataset as pads
+
+    for found, ids in ((pads.field("t").is_null(), [2]), (pads.field("t").is_valid(), [1, 3]), (~pads.field("t").is_null(), [1, 3])):
+        assert sorted(array.dataset().to_table(filter=found)["i"].to_pylist()) == ids
+    assert array.query("i > 5").to_arrow().num_rows == 0
+    raw = array.query(order="row", raw=True).to_arrow()["t"]
+    assert pa.types.is_int64(raw.type) and raw.to_pylist()[1] == -(2**63)
+    if kind[0] == "M":
+        duckdb = pytest.importorskip("duckdb")
+        cells = array.dataset()
+        assert duckdb.sql("select i from cells where t is null").fetchall() == [(2,)]
+        assert len(duckdb.sql("select t from cells where t < '1980-01-01'").fetchall()) == 2
+    pytest.importorskip("polars")
+    frame = query.to_polars()
+    assert frame["t"].is_null().to_list() == [False, True, False]
+    assert frame["t"].to_list()[0] is not None and array.query("i > 5").to_polars().schema == frame.schema
+
+
+def test_columns_of_polars_that_are_null_throughout(tmp_path):
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    frame = pl.DataFrame({"i": [1, 2], "none": [None, None], "x": [0.5, 1.5]})
+    array = az.write(tmp_path / "a", frame, index="i")
+    assert array.query(order="row").to_polars()["none"].to_list() == [None, None]
+    schema = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr("none", "int8", nullable=True), az.Attr("x")], sparse=True)
+    array = az.create(tmp_path / "b", schema)
+    array.write(frame)
+    assert array.query(order="row").to_polars()["none"].to_list() == [None, None]
