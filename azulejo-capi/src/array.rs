@@ -75,6 +75,8 @@ pub struct OpenArray {
 struct Told {
     non_empty_domain: Option<Option<NdRectangle>>,
     metadata: Option<Metadata>,
+    /// Which of the key-values was asked for last by its position.
+    last: crate::metadata::Cursor,
 }
 
 /// An array as a message describes it.
@@ -179,7 +181,8 @@ impl OpenArray {
         if self.kind == QueryType::Read {
             let mut metadata = self.metadata()?;
             crate::metadata::apply(&mut metadata, changes);
-            lock(&self.told).metadata = Some(metadata);
+            let mut told = lock(&self.told);
+            (told.metadata, told.last) = (Some(metadata), None);
         } else {
             lock(&self.pending).extend(changes);
         }
@@ -355,6 +358,7 @@ pub fn open_described(ctx: &Context, uri: &str, described: Description) -> Resul
     let told = Told {
         non_empty_domain: Some(described.non_empty_domain.flatten()),
         metadata: Some(metadata),
+        last: None,
     };
     let array = Arc::new(OpenArray {
         kind: described.kind,
@@ -449,13 +453,23 @@ fn put_sizes(
 
 /// The metadata that readers see.
 fn with_metadata<R>(array: &ArrayHandle, body: impl FnOnce(&Metadata) -> Result<R>) -> Result<R> {
+    with_metadata_and_last(array, |all, _| body(all))
+}
+
+/// The metadata that readers see, and which of it was asked for last by its position.
+fn with_metadata_and_last<R>(
+    array: &ArrayHandle,
+    body: impl FnOnce(&Metadata, &mut crate::metadata::Cursor) -> Result<R>,
+) -> Result<R> {
     let open = array.open()?;
     if open.kind != QueryType::Read {
         return Err("Cannot get metadata; Array was not opened in read mode".into());
     }
-    match &lock(&open.told).metadata {
-        Some(told) => body(told),
-        None => body(open.snapshot.metadata()?),
+    let mut told = lock(&open.told);
+    let Told { metadata, last, .. } = &mut *told;
+    match metadata {
+        Some(told) => body(told, last),
+        None => body(open.snapshot.metadata()?, last),
     }
 }
 
@@ -517,7 +531,8 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to create TileDB array object; Invalid URI".into());
         }
-        array.give(ArrayHandle::at(uri))?;
+        // It stays where it is now when the current folder changes.
+        array.give(ArrayHandle::at(&crate::uri::absolute(uri)))?;
     }
 
     /// Sets the time in milliseconds that the array is to be opened from.
@@ -764,8 +779,8 @@ capi! {
         value: Out<Pointer>
     ) {
         let array = array.get()?;
-        with_metadata(array, |all| {
-            let found = usize::try_from(index).ok().and_then(|index| all.iter().nth(index));
+        with_metadata_and_last(array, |all, last| {
+            let found = crate::metadata::at(all, index, last);
             let (name, found) = found.ok_or_else(|| Failure::new("Cannot get metadata; index out of bounds"))?;
             key.set(array.inner.keep.text(name))?;
             key_len.set(u32::try_from(name.len()).unwrap_or(u32::MAX))?;

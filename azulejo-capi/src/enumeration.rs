@@ -110,7 +110,11 @@ fn new_enumeration(
     offsets: &Bytes,
     offsets_size: u64,
 ) -> Result<Enumeration> {
-    let data = bytes_of(data, data_size)?;
+    // The empty text alone has no bytes, and may come from somewhere all the same.
+    let data: &[u8] = match num.is_var() && data_size == 0 && offsets_size > 0 {
+        true => &[],
+        false => bytes_of(data, data_size)?,
+    };
     let cell = num.cell_size(datatype).unwrap_or(0);
     let values = values(num, cell, data, offsets, offsets_size)?;
     Ok(match num {

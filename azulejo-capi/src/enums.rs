@@ -13,8 +13,12 @@ type Names = &'static [(i32, &'static CStr)];
 
 fn to_str(names: Names, what: &str, id: i32, out: &Out<Str>) -> Result<()> {
     let found = names.iter().find(|(known, _)| *known == id);
-    let (_, name) = found.ok_or_else(|| Failure::new(format!("{id} is no {what}")))?;
-    out.set(Pointer(name.as_ptr()))
+    // Callers make a text of it before they look at the status.
+    out.set(Pointer(found.map_or(c"", |(_, name)| *name).as_ptr()))?;
+    match found {
+        Some(_) => Ok(()),
+        None => Err(Failure::new(format!("{id} is no {what}"))),
+    }
 }
 
 fn from_str(names: Names, what: &str, text: &Text, out: &Out<i32>) -> Result<()> {

@@ -128,7 +128,7 @@ impl Loaded {
     fn vacuum_uri(&self, index: usize) -> Option<String> {
         match &self.told {
             Some(told) => Some(told.uri(told.to_vacuum.get(index)?)),
-            None => Some(crate::uri::absolute(self.to_vacuum().get(index)?.as_str())),
+            None => Some(self.to_vacuum().get(index)?.to_string()),
         }
     }
 }
@@ -285,7 +285,9 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to create TileDB fragment info object; Invalid URI".into());
         }
-        info.give(InfoHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
+        // It stays where it is now when the current folder changes.
+        let uri = crate::uri::absolute(uri);
+        info.give(InfoHandle { uri, state: Mutex::default(), keep: Keep::default() })?;
     }
 
     /// Sets settings of its own, before it is loaded.

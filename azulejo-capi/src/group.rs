@@ -59,6 +59,8 @@ struct Open {
     changes: Changes,
     /// The time that changes get; `None` for now.
     time: Option<u64>,
+    /// Which of the key-values was asked for last by its position.
+    last: crate::metadata::Cursor,
 }
 
 impl Open {
@@ -134,7 +136,7 @@ impl Open {
         }
         let mut metadata = self.metadata()?.clone();
         crate::metadata::apply(&mut metadata, changes);
-        self.metadata = Some(metadata);
+        (self.metadata, self.last) = (Some(metadata), None);
         Ok(())
     }
 
@@ -261,6 +263,7 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
         editor,
         changes: Changes::new(),
         time,
+        last: None,
     });
     Ok(())
 }
@@ -370,7 +373,9 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to allocate TileDB group API object; Invalid URI".into());
         }
-        group.give(GroupHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
+        // It stays where it is now when the current folder changes.
+        let uri = crate::uri::absolute(uri);
+        group.give(GroupHandle { uri, state: Mutex::default(), keep: Keep::default() })?;
     }
 
     /// Opens the group.
@@ -449,12 +454,14 @@ capi! {
     ) {
         let group = group.get()?;
         group.with(|open| {
-            let found = usize::try_from(index).ok().zip(Some(open.metadata()?));
-            let found = found.and_then(|(index, all)| all.iter().nth(index));
+            let mut last = std::mem::take(&mut open.last);
+            let found = crate::metadata::at(open.metadata()?, index, &mut last);
             let (name, found) = found.ok_or_else(|| Failure::new("Cannot get metadata; index out of bounds"))?;
             key.set(group.keep.text(name))?;
             key_len.set(u32::try_from(name.len()).unwrap_or(u32::MAX))?;
-            give_value(&group.keep, Some(found), &id, &num, &value)
+            give_value(&group.keep, Some(found), &id, &num, &value)?;
+            open.last = last;
+            Ok(())
         })?;
     }
 

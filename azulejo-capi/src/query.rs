@@ -348,6 +348,15 @@ fn place(query: &QueryHandle, name: &str, part: Part) -> Result<Option<Place>> {
             "Cannot get buffer; '{name}' is fixed-sized"
         )));
     }
+    if part == Part::Validity
+        && schema
+            .field(name)
+            .is_some_and(|field| !schema.is_nullable(field))
+    {
+        return Err(Failure::new(format!(
+            "Cannot get buffer; '{name}' is non-nullable"
+        )));
+    }
     let buffers = state.buffers.iter().find(|buffers| buffers.name == name);
     Ok(buffers.and_then(|buffers| match part {
         Part::Data => buffers.data,
@@ -361,10 +370,14 @@ fn submit(query: &QueryHandle) -> Result<()> {
     if query.shared.kind == QueryType::Read && query.shared.state().status == Status::Completed {
         return Ok(());
     }
-    // The array must still be open; what was opened with the query is what it works on.
-    query.array.open()?;
     let open = &query.shared.open;
     let mut state = query.shared.state();
+    // The array must be open where a query begins. What is under way goes on with what was opened
+    // with it, also when the array is closed meanwhile, as in the reference.
+    let is_under_way = state.status == Status::Incomplete || state.write.is_under_way();
+    if !is_under_way || query.shared.kind == QueryType::ModifyExclusive {
+        query.array.open()?;
+    }
     if state.elsewhere {
         return Err("Cannot submit query; the rest of it is with the server that began it".into());
     }

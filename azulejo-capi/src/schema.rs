@@ -220,7 +220,7 @@ impl SchemaHandle {
             .or(state.created.as_ref())
             && label.relative
         {
-            label.uri = crate::uri::absolute(array.join(&label.uri).as_str());
+            label.uri = array.join(&label.uri).to_string();
         }
         LabelHandle::new(label)
     }
@@ -660,13 +660,13 @@ capi! {
 
     /// A handle on an attribute.
     fn tiledb_array_schema_get_attribute_from_index(ctx, schema: In<SchemaHandle>, index: u32, attr: Out<Ptr<AttributeHandle>>) {
-        let attributes = lock(&schema.get()?.state).attributes.clone();
-        let count = attributes.len();
+        let state = lock(&schema.get()?.state);
+        let count = state.attributes.len();
         // The reference hands out nothing and is content where there are no attributes.
         if count == 0 {
             return Ok(());
         }
-        let found = attributes.into_iter().nth(index as usize);
+        let found = state.attributes.get(index as usize).map(Arc::clone);
         let found = found.ok_or_else(|| Failure::new(format!(
             "Attribute index: {index} out of bounds given {count} attributes in array"
         )))?;
@@ -675,11 +675,11 @@ capi! {
 
     /// A handle on an attribute.
     fn tiledb_array_schema_get_attribute_from_name(ctx, schema: In<SchemaHandle>, name: Text, attr: Out<Ptr<AttributeHandle>>) {
-        let (attributes, name) = (lock(&schema.get()?.state).attributes.clone(), name.get()?);
-        if attributes.is_empty() {
+        let (state, name) = (lock(&schema.get()?.state), name.get()?);
+        if state.attributes.is_empty() {
             return Ok(());
         }
-        let found = attributes.into_iter().find(|attribute| lock(attribute).name == name);
+        let found = state.attributes.iter().find(|attribute| lock(attribute).name == name).map(Arc::clone);
         let found = found.ok_or_else(|| Failure::new(format!("Attribute name: {name} does not exist for array")))?;
         attr.give(AttributeHandle::new(found))?;
     }

@@ -9,8 +9,12 @@ use crate::strings::{lock, to_c};
 use azulejo::Error;
 use azulejo::context::Location;
 use azulejo::format::path::LOCK_FILE;
-use azulejo::storage::{Entry, ReadInto, ReadRange, ReadRequest, Upload, Uri};
+use azulejo::storage::{
+    Entry, ObjectScheme, ReadInto, ReadRange, ReadRequest, StorePath, Upload, Uri,
+};
+use std::collections::HashMap;
 use std::ffi::{CString, c_char};
+use std::io::ErrorKind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,9 +41,65 @@ impl Kind for FileHandle {
 
 #[derive(Debug)]
 enum File {
-    Reading(Location),
+    Reading(Reading),
     Writing(Location, Option<Box<dyn Upload>>),
     Closed,
+}
+
+/// A file that is read. Where each request takes its time, short reads bring what follows too: many
+/// callers read byte by byte.
+#[derive(Debug)]
+struct Reading {
+    location: Location,
+    /// Bytes of the file as it was opened.
+    size: u64,
+    /// Reads of fewer bytes bring so many.
+    ahead: u64,
+    /// What was brought last, and where it lies in the file.
+    held: Option<(u64, bytes::Bytes)>,
+}
+
+impl Reading {
+    fn new(location: Location, size: u64, settings: &Settings) -> Result<Self> {
+        let is_far = location.path.object_parts().is_some();
+        let ahead = match is_far {
+            true => settings.number("vfs.read_ahead_size")?,
+            false => 0,
+        };
+        Ok(Self {
+            location,
+            size,
+            ahead,
+            held: None,
+        })
+    }
+
+    /// The bytes from `offset` to `end`, if these are few. What cannot be brought with what follows
+    /// it (the file may be shorter now) is for the caller to read.
+    fn short(&mut self, offset: u64, end: u64) -> Option<bytes::Bytes> {
+        if end <= offset || end - offset >= self.ahead || end > self.size {
+            return None;
+        }
+        let has =
+            |held: &(u64, bytes::Bytes)| held.0 <= offset && end - held.0 <= held.1.len() as u64;
+        let held = match self.held.take().filter(has) {
+            Some(held) => held,
+            None => {
+                let last = self.size.min(offset.saturating_add(self.ahead));
+                let request = ReadRequest {
+                    path: self.location.path.clone(),
+                    range: ReadRange::Bytes(offset..last),
+                };
+                let read = self.location.storage.read(&[request]).ok()?;
+                (offset, read.into_iter().next()?)
+            }
+        };
+        // At most as many bytes as there are in memory.
+        let (from, to) = ((offset - held.0) as usize, (end - held.0) as usize);
+        let found = (to <= held.1.len()).then(|| held.1.slice(from..to));
+        self.held = Some(held);
+        found
+    }
 }
 
 /// A callback of `tiledb_vfs_ls`: 1 to go on, 0 to stop, -1 for an error.
@@ -52,6 +112,9 @@ type RecursiveCallback2 =
 
 /// Before so many bytes are read it is asked whether there are so many.
 const LARGE_READ: u64 = 1 << 20;
+
+/// So many folders are listed with another one where that takes no longer.
+const LISTED_AHEAD: usize = 63;
 
 const READ: i32 = 0;
 const WRITE: i32 = 1;
@@ -71,25 +134,22 @@ enum Found {
     Folder,
 }
 
-fn look(location: &Location) -> Result<Found> {
+/// The bytes of a file, if there is one.
+fn file_size(location: &Location) -> Result<Option<u64>> {
     match location.storage.size(&location.path) {
-        Ok(size) => return Ok(Found::File(size)),
-        Err(Error::NotFound { .. }) => {}
-        Err(error) => return Err(error.into()),
+        Ok(size) => Ok(Some(size)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
-    let Some(parent) = location.path.parent() else {
-        return Ok(Found::Folder);
-    };
-    let name = location.path.name();
-    let folder = location
-        .storage
-        .find(&parent, &[name])?
-        .iter()
-        .any(|entry| entry.is_dir);
-    Ok(if folder {
-        Found::Folder
-    } else {
-        Found::Nothing
+}
+
+fn look(location: &Location) -> Result<Found> {
+    if let Some(size) = file_size(location)? {
+        return Ok(Found::File(size));
+    }
+    Ok(match location.storage.is_folder(&location.path)? {
+        true => Found::Folder,
+        false => Found::Nothing,
     })
 }
 
@@ -118,6 +178,8 @@ struct Walk {
     open: Vec<(Location, std::vec::IntoIter<Entry>)>,
     /// The folder to enter next.
     next: Option<Location>,
+    /// Listings of folders to enter later: object stores give many in the time of one.
+    ahead: HashMap<String, Vec<Entry>>,
 }
 
 /// What a walk comes by.
@@ -134,12 +196,34 @@ impl Walk {
         Self {
             open: Vec::new(),
             next: Some(folder),
+            ahead: HashMap::new(),
         }
+    }
+
+    /// What a folder holds, and ahead of their time what some of those behind it in theirs hold.
+    fn list(&mut self, folder: &Location) -> Result<Vec<Entry>> {
+        if folder.path.object_parts().is_none() {
+            return Ok(folder.storage.list(&folder.path)?);
+        }
+        if let Some(entries) = self.ahead.remove(folder.path.as_str()) {
+            return Ok(entries);
+        }
+        let mut paths = vec![folder.path.clone()];
+        if let Some((parent, entries)) = self.open.last() {
+            let folders = entries.as_slice().iter().filter(|entry| entry.is_dir);
+            let folders = folders.map(|entry| parent.path.join(&entry.name));
+            paths.extend(folders.take(LISTED_AHEAD));
+        }
+        let mut listed = folder.storage.list_all(&paths)?.into_iter();
+        let own = listed.next().unwrap_or_default();
+        let names = paths.iter().skip(1).map(|path| path.as_str().to_owned());
+        self.ahead.extend(names.zip(listed));
+        Ok(own)
     }
 
     fn step(&mut self) -> Result<Option<Below>> {
         if let Some(folder) = self.next.take() {
-            let entries = folder.storage.list(&folder.path)?;
+            let entries = self.list(&folder)?;
             self.open.push((folder, entries.into_iter()));
         }
         while let Some((folder, entries)) = self.open.last_mut() {
@@ -177,10 +261,10 @@ pub fn is_link(location: &Location) -> bool {
             .is_ok_and(|found| found.is_symlink())
 }
 
-fn open(location: Location, mode: i32) -> Result<File> {
+fn open(location: Location, mode: i32, settings: &Settings) -> Result<File> {
     let found = look(&location)?;
     match (mode, found) {
-        (READ, Found::File(_)) => Ok(File::Reading(location)),
+        (READ, Found::File(size)) => Ok(File::Reading(Reading::new(location, size, settings)?)),
         (READ, _) => Err(Failure::new(format!(
             "Cannot open file '{}'; File does not exist",
             location.path
@@ -418,7 +502,39 @@ pub fn refuse_folder(location: &Location) -> Result<()> {
     }
 }
 
-/// Buckets are of object stores, which these storages are not.
+/// Whether a path is one of a web server.
+fn is_web(path: &StorePath) -> bool {
+    let scheme = path.object_parts().map(|(scheme, ..)| scheme);
+    matches!(scheme, Some(ObjectScheme::Http | ObjectScheme::Https))
+}
+
+/// Whether there is the bucket of a URI. An object of it is asked for that it need not have: the
+/// answer says which of the two is missing.
+fn has_bucket(vfs: &Vfs, uri: &str) -> Result<bool> {
+    let uri = Uri::parse(uri)?;
+    let Some((scheme, bucket, _)) = uri.path().object_parts() else {
+        return Ok(false);
+    };
+    if is_web(uri.path()) || !azulejo::storage::HAS_OBJECT_STORES {
+        return Ok(false);
+    }
+    let request = ReadRequest {
+        path: StorePath::object(scheme, bucket, "__azulejo_is_bucket"),
+        range: ReadRange::All,
+    };
+    tells_of_bucket(vfs.engine.locate(&uri)?.storage.read(&[request]))
+}
+
+/// What reading an object says of its bucket.
+fn tells_of_bucket(read: std::result::Result<Vec<bytes::Bytes>, Error>) -> Result<bool> {
+    match read {
+        Ok(_) | Err(Error::NotFound { .. }) => Ok(true),
+        Err(Error::Storage { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Buckets are neither made nor emptied here.
 fn no_buckets(vfs: &In<Vfs>, uri: &Text) -> Result<()> {
     vfs.get()?;
     Err(Failure::unsupported(&format!("a bucket ({})", uri.get()?)))
@@ -446,17 +562,19 @@ capi! {
     /// Not supported: there are no buckets.
     fn tiledb_vfs_empty_bucket(ctx, vfs: In<Vfs>, uri: Text) { no_buckets(&vfs, &uri)?; }
 
-    /// Not supported: there are no buckets.
+    /// Whether a bucket holds nothing.
     fn tiledb_vfs_is_empty_bucket(ctx, vfs: In<Vfs>, uri: Text, is_empty: Out<i32>) {
-        let _ = is_empty;
-        no_buckets(&vfs, &uri)?;
+        let location = vfs.get()?.locate(uri.get()?)?;
+        let Some((scheme, bucket, _)) = location.path.object_parts() else {
+            return no_buckets(&vfs, &uri);
+        };
+        let root = StorePath::object(scheme, bucket, "");
+        is_empty.set(location.storage.list(&root)?.is_empty().into())?;
     }
 
-    /// Whether a URI is a bucket: never.
+    /// Whether there is a bucket.
     fn tiledb_vfs_is_bucket(ctx, vfs: In<Vfs>, uri: Text, is_bucket: Out<i32>) {
-        vfs.get()?;
-        uri.get()?;
-        is_bucket.set(0)?;
+        is_bucket.set(has_bucket(vfs.get()?, uri.get()?)?.into())?;
     }
 
     /// Makes a folder.
@@ -467,28 +585,43 @@ capi! {
 
     /// Whether there is a folder.
     fn tiledb_vfs_is_dir(ctx, vfs: In<Vfs>, uri: Text, is_dir: Out<i32>) {
-        is_dir.set((look(&vfs.get()?.locate(uri.get()?)?)? == Found::Folder).into())?;
+        let location = vfs.get()?.locate(uri.get()?)?;
+        // Web servers have no listings, but tell what is a file.
+        let found = match is_web(&location.path) {
+            true => look(&location)? == Found::Folder,
+            false => location.storage.is_folder(&location.path)?,
+        };
+        is_dir.set(found.into())?;
     }
 
     /// Deletes a folder with all that it holds.
     fn tiledb_vfs_remove_dir(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        if look(&location)? != Found::Folder {
-            return Err(Failure::new(format!("Failed to delete path '{}'; it is no folder", location.path)));
+        match look(&location)? {
+            Found::Folder => {}
+            // As in the reference: services delete what is not there too.
+            Found::Nothing if location.path.object_parts().is_some() => return Ok(()),
+            Found::File(_) | Found::Nothing => {
+                return Err(Failure::new(format!("Failed to delete path '{}'; it is no folder", location.path)));
+            }
         }
         location.storage.delete(std::slice::from_ref(&location.path))?;
     }
 
     /// Whether there is a file.
     fn tiledb_vfs_is_file(ctx, vfs: In<Vfs>, uri: Text, is_file: Out<i32>) {
-        is_file.set(matches!(look(&vfs.get()?.locate(uri.get()?)?)?, Found::File(_)).into())?;
+        is_file.set(file_size(&vfs.get()?.locate(uri.get()?)?)?.is_some().into())?;
     }
 
     /// Deletes a file.
     fn tiledb_vfs_remove_file(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
-        if !matches!(look(&location)?, Found::File(_)) {
-            return Err(Failure::new(format!("Cannot delete file '{}'; there is none", location.path)));
+        match look(&location)? {
+            Found::File(_) => {}
+            Found::Nothing if location.path.object_parts().is_some() => return Ok(()),
+            Found::Folder | Found::Nothing => {
+                return Err(Failure::new(format!("Cannot delete file '{}'; there is none", location.path)));
+            }
         }
         location.storage.delete(std::slice::from_ref(&location.path))?;
     }
@@ -537,7 +670,8 @@ capi! {
 
     /// Opens a file: to be read, to be written anew, or to be added to.
     fn tiledb_vfs_open(ctx, vfs: In<Vfs>, uri: Text, mode: i32, fh: Out<Ptr<FileHandle>>) {
-        let file = open(vfs.get()?.locate(uri.get()?)?, mode)?;
+        let vfs = vfs.get()?;
+        let file = open(vfs.locate(uri.get()?)?, mode, &vfs.settings)?;
         fh.give(FileHandle { state: Mutex::new(file) })?;
     }
 
@@ -549,9 +683,11 @@ capi! {
     /// Reads bytes of a file; it is an error if there are fewer. One that is being written shows
     /// what it holds so far, if it is a local file.
     fn tiledb_vfs_read(ctx, fh: In<FileHandle>, offset: u64, buffer: OutBytes, nbytes: u64) {
-        let state = lock(&fh.get()?.state);
-        let (File::Reading(location) | File::Writing(location, _)) = &*state else {
-            return Err("Cannot read from file; the file is closed".into());
+        let mut state = lock(&fh.get()?.state);
+        let (location, reading) = match &mut *state {
+            File::Reading(reading) => (reading.location.clone(), Some(reading)),
+            File::Writing(location, _) => (location.clone(), None),
+            File::Closed => return Err("Cannot read from file; the file is closed".into()),
         };
         let beyond = || Failure::new(format!("{nbytes} bytes from {offset} on are beyond the end of '{}'", location.path));
         let end = offset.checked_add(nbytes).ok_or_else(beyond)?;
@@ -559,7 +695,13 @@ capi! {
             return Err(beyond());
         }
         let out = buffer.slice(usize::try_from(nbytes).map_err(|_| beyond())?)?;
-        location.storage.read_into(&mut [ReadInto { path: location.path.clone(), offset, out }])?;
+        if let Some(reading) = reading
+            && let Some(bytes) = reading.short(offset, end)
+        {
+            out.copy_from_slice(&bytes);
+            return Ok(());
+        }
+        location.storage.read_into(&mut [ReadInto { path: location.path, offset, out }])?;
     }
 
     /// Appends bytes to a file.
@@ -596,28 +738,39 @@ capi! {
     }
 }
 
+/// Whether the folders of object stores are named too: as in the reference, those who are not told
+/// what is a folder get the objects alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folders {
+    Named,
+    LeftOut,
+}
+
 /// What lies in a folder and below: URI, size, whether it is a folder. Services have no folders that
 /// could be missing.
-fn below(vfs: &Vfs, path: &str) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
-    let folder = vfs.locate(path)?;
+fn below(
+    folder: Location,
+    folders: Folders,
+) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
     if folder.path.object_parts().is_none() && look(&folder)? != Found::Folder {
         return Err(Failure::new(format!(
             "Cannot list '{}'; there is no such folder",
             folder.path
         )));
     }
-    Ok(Walk::new(folder).map(|below| {
+    let objects_alone = folders == Folders::LeftOut && folder.path.object_parts().is_some();
+    let is_wanted = move |below: &Result<Below>| match below {
+        Ok(below) => !(objects_alone && below.is_dir),
+        Err(_) => true,
+    };
+    Ok(Walk::new(folder).filter(is_wanted).map(|below| {
         let Below {
             location,
             is_dir,
             size,
             ..
         } = below?;
-        Ok((
-            to_c(&crate::uri::absolute(location.path.as_str())),
-            size,
-            is_dir,
-        ))
+        Ok((to_c(&location.path.to_string()), size, is_dir))
     }))
 }
 
@@ -627,20 +780,20 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let location = vfs.get()?.locate(path.get()?)?;
         let entries = location.storage.list(&location.path)?;
-        let uri = move |entry: Entry| to_c(&crate::uri::absolute(location.join(&entry.name).path.as_str()));
+        let uri = move |entry: Entry| to_c(&location.join(&entry.name).path.to_string());
         Ok(entries.into_iter().map(move |entry| Ok(uri(entry))))
     } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
     /// Calls back with all that lies in a folder and below, and with sizes.
     fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        below(vfs.get()?, path.get()?)
+        below(vfs.get()?.locate(path.get()?)?, Folders::LeftOut)
     } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, data));
 
     /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
     fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
-        below(vfs.get()?, path.get()?)
+        below(vfs.get()?.locate(path.get()?)?, Folders::Named)
     } => |each| {
         callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, each.2.into(), data))
     };
@@ -649,4 +802,109 @@ capi_callback! {
 capi_free! {
     fn tiledb_vfs_free(Vfs);
     fn tiledb_vfs_fh_free(FileHandle);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use azulejo::storage::{MemoryStorage, Storage};
+    use std::sync::Arc;
+
+    #[test]
+    fn folders_of_object_stores_are_named_to_those_who_can_tell() {
+        let storage = Arc::new(MemoryStorage::new());
+        let names = |root: &StorePath, folders: Folders| {
+            let folder = Location {
+                storage: Arc::<MemoryStorage>::clone(&storage),
+                path: root.clone(),
+            };
+            let all: Result<Vec<_>> = below(folder, folders).and_then(|all| all.collect());
+            let all = all.unwrap_or_default().into_iter();
+            all.map(|(name, ..)| name.to_string_lossy().into_owned())
+                .collect::<Vec<String>>()
+        };
+        let bucket = StorePath::object(ObjectScheme::S3, "bucket", "x");
+        let memory = StorePath::memory("x");
+        for root in [&bucket, &memory] {
+            for file in ["a", "d/b", "d/e/c", "f/g/h"] {
+                assert!(storage.put(&root.join(file), bytes::Bytes::new()).is_ok());
+            }
+        }
+        assert_eq!(
+            names(&bucket, Folders::LeftOut),
+            ["a", "d/b", "d/e/c", "f/g/h"].map(|name| format!("s3://bucket/x/{name}"))
+        );
+        assert_eq!(
+            names(&bucket, Folders::Named),
+            ["a", "d", "d/b", "d/e", "d/e/c", "f", "f/g", "f/g/h"]
+                .map(|name| format!("s3://bucket/x/{name}"))
+        );
+        assert_eq!(
+            names(&memory, Folders::LeftOut),
+            ["a", "d", "d/b", "d/e", "d/e/c", "f", "f/g", "f/g/h"]
+                .map(|name| format!("mem://x/{name}"))
+        );
+    }
+
+    #[test]
+    fn what_reads_say_of_a_bucket() {
+        let failed = |kind: ErrorKind| {
+            Err(Error::Storage {
+                op: "read",
+                uri: "s3://bucket/a".into(),
+                source: kind.into(),
+            })
+        };
+        let missing = Err(Error::NotFound {
+            uri: "s3://bucket/a".into(),
+            what: "no such object",
+        });
+        let told = [
+            Ok(Vec::new()),
+            missing,
+            failed(ErrorKind::NotFound),
+            failed(ErrorKind::PermissionDenied),
+        ]
+        .map(|read| tells_of_bucket(read).ok());
+        assert_eq!(told, [Some(true), Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn short_reads_bring_what_follows() {
+        let storage = Arc::new(MemoryStorage::new());
+        let path = StorePath::memory("file");
+        let all: Vec<u8> = (0..100).collect();
+        let fill = |len: usize| {
+            let bytes = bytes::Bytes::copy_from_slice(&all[..len]);
+            storage.put(&path, bytes).map_err(Failure::from)
+        };
+        let mut file = Reading {
+            location: Location {
+                storage: Arc::<MemoryStorage>::clone(&storage),
+                path: path.clone(),
+            },
+            size: 100,
+            ahead: 40,
+            held: None,
+        };
+        let mut read = |from: u64, to: u64| {
+            let found = file.short(from, to);
+            found.map(|bytes| bytes.to_vec())
+        };
+        let some = |from: usize, to: usize| Some(all[from..to].to_vec());
+        assert!(fill(100).is_ok());
+        assert_eq!(read(10, 11), some(10, 11));
+        // What came along needs the file no more.
+        assert!(storage.delete(std::slice::from_ref(&path)).is_ok());
+        assert_eq!(read(11, 50), some(11, 50));
+        assert_eq!(read(49, 50), some(49, 50));
+        assert_eq!(read(49, 51), None, "it is gone");
+        assert!(fill(100).is_ok());
+        assert_eq!(read(95, 100), some(95, 100));
+        assert_eq!(read(90, 96), some(90, 96));
+        // Long reads, and those beyond the end, are for others.
+        assert_eq!((read(0, 40), read(99, 101), read(5, 5)), (None, None, None));
+        assert!(fill(20).is_ok());
+        assert_eq!(read(30, 31), None, "it is shorter now");
+    }
 }

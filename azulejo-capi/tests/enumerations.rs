@@ -191,3 +191,12 @@ fn truth_values_may_be_enumerated() {
     free!(tiledb_attribute_free, more);
     free!(tiledb_array_schema_evolution_free, evolution);
 }
+
+#[test]
+fn the_empty_text_alone_may_come_from_anywhere() {
+    let ctx = Ctx::new();
+    let mut words = alloc(&ctx, c"words", STRING_ASCII, VAR, b"", &[0]);
+    assert_eq!(index(&ctx, words, b""), (1, 0));
+    assert_eq!(index(&ctx, words, b"a"), MISSING);
+    free!(tiledb_enumeration_free, words);
+}

@@ -364,3 +364,38 @@ fn files_and_folders_that_are_moved_and_copied_to_their_own_place_stay() {
     }
     free!(tiledb_vfs_free, vfs);
 }
+
+extern "C" fn see_name(path: *const c_char, data: *mut c_void) -> i32 {
+    // SAFETY: the listing passes a text and what the test gave.
+    let (path, names) = unsafe { (CStr::from_ptr(path), &mut *data.cast::<Vec<String>>()) };
+    names.push(path.to_str().unwrap().to_owned());
+    1
+}
+
+#[test]
+fn what_is_listed_lies_in_the_storage_that_was_asked() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let mut vfs = vfs(ctx);
+    put(ctx, vfs, c"mem://listed/a", c"hello");
+    put(ctx, vfs, c"mem://listed/d/b", c"hello");
+    let mut names: Vec<String> = Vec::new();
+    let callback: extern "C" fn(*const c_char, *mut c_void) -> i32 = see_name;
+    ok!(
+        tiledb_vfs_ls,
+        ctx,
+        vfs,
+        c"mem://listed",
+        callback as *const c_void,
+        &mut names
+    );
+    assert_eq!(names, ["mem://listed/a", "mem://listed/d"]);
+    let mut seen = Seen::default();
+    assert_eq!(walk(ctx, vfs, c"mem://listed", &mut seen), 0);
+    let names: Vec<&str> = seen.names.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["mem://listed/a", "mem://listed/d", "mem://listed/d/b"]
+    );
+    free!(tiledb_vfs_free, vfs);
+}

@@ -124,3 +124,17 @@ fn dumps_to_a_file_say_what_dumps_to_a_string_say() {
         capi::invoke(free, &[std::ptr::from_mut(handle) as u64]);
     }
 }
+
+#[test]
+fn numbers_without_a_name_have_an_empty_one() {
+    for function in [
+        c::tiledb_datatype_to_str as unsafe extern "C" fn(),
+        c::tiledb_layout_to_str,
+        c::tiledb_filter_type_to_str,
+    ] {
+        let mut name: *const c_char = std::ptr::null();
+        let arguments = [99, std::ptr::from_mut(&mut name) as u64];
+        assert_eq!(capi::invoke(function, &arguments), -1);
+        assert_eq!(capi::text(name), "");
+    }
+}

@@ -1113,3 +1113,78 @@ fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
     free!(tiledb_query_free, q);
     close(ctx, array);
 }
+
+#[test]
+fn what_is_under_way_goes_on_when_its_array_is_closed() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, true, 100, 10, A);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, GLOBAL);
+    assert_eq!(submit_cells(ctx, q, &[1, 2]), 0);
+    close(ctx, array);
+    assert_eq!(submit_cells(ctx, q, &[3, 4]), 0);
+    ok!(tiledb_query_finalize, ctx, q);
+    free!(tiledb_query_free, q);
+
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let mut late = query(ctx, array, READ, ROW);
+    let (mut a, mut size) = ([0i64; 3], 24u64);
+    let place: *mut u64 = &mut size;
+    for q in [q, late] {
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"a",
+            &mut a[..],
+            place
+        );
+    }
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((status(ctx, q), a), (INCOMPLETE, [1, 2, 3]));
+    close(ctx, array);
+    // SAFETY: the size outlives the query.
+    unsafe { place.write(24) };
+    ok!(tiledb_query_submit, ctx, q);
+    // SAFETY: as above.
+    let size = unsafe { place.read() };
+    assert_eq!((status(ctx, q), size, a[0]), (COMPLETED, 8, 4));
+    // What was not begun does not begin any more.
+    fails!(tiledb_query_submit, ctx, late);
+    free!(tiledb_query_free, q; tiledb_query_free, late);
+}
+
+#[test]
+fn fields_that_cannot_be_null_have_no_validity_to_ask_for() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let attributes = [Attr::fixed(c"a", INT64), Attr::fixed(c"n", INT64).or_null()];
+    create(ctx, &uri, true, 100, 10, &attributes);
+    let array = open(ctx, &uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let (mut place, mut size) = (null(), null());
+    fails!(
+        tiledb_query_get_validity_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut place,
+        &mut size
+    );
+    ok!(
+        tiledb_query_get_validity_buffer,
+        ctx,
+        q,
+        c"n",
+        &mut place,
+        &mut size
+    );
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+}

@@ -50,6 +50,45 @@ fn read(ctx: Handle, uri: &CStr, sparse: bool) -> (Vec<i64>, Vec<i64>) {
 }
 
 #[test]
+fn cells_without_an_order_are_written_once() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let cells = [3i64, 1, 2];
+    let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &cells[..],
+        &mut a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &cells[..],
+        &mut d_size
+    );
+    ok!(tiledb_query_submit, ctx.0, q);
+    let again = fails!(tiledb_query_submit, ctx.0, q);
+    assert!(again.contains("already written"), "{again}");
+    assert_eq!(status(ctx.0, q), COMPLETED);
+    let mut fragments = 0u32;
+    ok!(tiledb_query_get_fragment_num, ctx.0, q, &mut fragments);
+    assert_eq!(fragments, 1);
+    ok!(tiledb_query_finalize, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+    assert_eq!(read(ctx.0, &uri, true), (vec![1, 2, 3], vec![1, 2, 3]));
+}
+
+#[test]
 fn writes_in_global_order_count_once_finalized() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();
@@ -499,6 +538,144 @@ fn labels_select_and_are_read() {
     );
     free!(tiledb_query_free, q; tiledb_subarray_free, sub; tiledb_array_schema_free, schema);
     close(ctx, array);
+}
+
+#[test]
+fn labels_of_sparse_cells_go_to_their_coordinates() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, true, 6, 6, A);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0,
+        c"x",
+        1,
+        capi::FLOAT64
+    );
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, WRITE);
+    let write = |d: &[i64], a: Option<&[i64]>, x: &[f64]| {
+        let mut q = query(ctx, array, WRITE, UNORDERED);
+        let (mut d_size, mut x_size) = (bytes(d), bytes(x));
+        let mut a_size = a.map_or(0, bytes);
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", d, &mut d_size);
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"x", x, &mut x_size);
+        if let Some(a) = a {
+            ok!(tiledb_query_set_data_buffer, ctx, q, c"a", a, &mut a_size);
+        }
+        let status = raw!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        status
+    };
+    assert_eq!(write(&[1, 2, 3], Some(&[10, 20, 30]), &[0.1, 0.2, 0.3]), 0);
+    // Labels alone, of the coordinates beside them.
+    assert_eq!(write(&[4, 5, 6], None, &[0.4, 0.5, 0.6]), 0);
+    for wrong in [[6, 5, 4], [1, 3, 5], [5, 6, 7], [0, 1, 2]] {
+        assert_eq!(write(&wrong, Some(&[1, 2, 3]), &[7.0, 8.0, 9.0]), -1);
+    }
+    close(ctx, array);
+
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(
+        tiledb_subarray_add_label_range,
+        ctx,
+        sub,
+        c"x",
+        &[0.15f64],
+        &[0.45f64],
+        null()
+    );
+    let mut q = query(ctx, array, READ, ROW);
+    ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+    let (mut d, mut a) = ([0i64; 6], [0i64; 6]);
+    let (mut d_size, mut a_size) = (bytes(&d), bytes(&a));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"d",
+        &mut d[..],
+        &mut d_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        &mut a_size
+    );
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((d_size, a_size), (16, 16));
+    assert_eq!((&d[..2], &a[..2]), (&[2, 3][..], &[20, 30][..]));
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx, array);
+}
+
+#[test]
+fn bytes_may_become_geometries() {
+    const BLOB: i32 = 40;
+    const GEOM_WKB: i32 = 42;
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    for sparse in [false, true] {
+        let uri = uri(&folder, &format!("array_{sparse}"));
+        create(ctx, &uri, sparse, 4, 4, &[Attr::fixed(c"a", BLOB)]);
+        let array = open(ctx, &uri, WRITE);
+        let layout = if sparse { UNORDERED } else { ROW };
+        let mut q = query(ctx, array, WRITE, layout);
+        let (a, d) = ([7u8, 8, 9, 10], [1i64, 2, 3, 4]);
+        let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a, &mut a_size);
+        if sparse {
+            ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d, &mut d_size);
+        }
+        ok!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+        for (add, datatype, drop) in [(c"b", BLOB, c"a"), (c"a", GEOM_WKB, c"b")] {
+            let (mut evolution, mut attribute) = (null(), null());
+            ok!(tiledb_array_schema_evolution_alloc, ctx, &mut evolution);
+            ok!(tiledb_attribute_alloc, ctx, add, datatype, &mut attribute);
+            ok!(
+                tiledb_array_schema_evolution_add_attribute,
+                ctx,
+                evolution,
+                attribute
+            );
+            ok!(
+                tiledb_array_schema_evolution_drop_attribute,
+                ctx,
+                evolution,
+                drop
+            );
+            ok!(tiledb_array_evolve, ctx, &uri, evolution);
+            free!(tiledb_attribute_free, attribute; tiledb_array_schema_evolution_free, evolution);
+        }
+        let array = open(ctx, &uri, READ);
+        let mut q = query(ctx, array, READ, ROW);
+        let (mut a, mut size) = ([0u8; 4], 4u64);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"a",
+            &mut a[..],
+            &mut size
+        );
+        ok!(tiledb_query_submit, ctx, q);
+        assert_eq!((size, a), (4, [7, 8, 9, 10]), "sparse: {sparse}");
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+    }
 }
 
 #[test]

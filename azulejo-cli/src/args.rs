@@ -48,7 +48,7 @@ pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 pub use sql::SqlArgs;
 #[cfg(feature = "distributed")]
 pub use sql::WorkerArgs;
-pub use time::TimeArgs;
+pub use time::{TimeArgs, between};
 pub use tree::TreeArgs;
 pub use upkeep::MaintainArgs;
 
@@ -294,7 +294,7 @@ Earlier moments read as before, so that a restoration can be undone by another."
   azulejo cat my_array --at 2024-05-01T12:00 --format arrow > cells.arrow
 An upper bound covers the whole period that it names: time=2024-05:2024-05 is all of May.")]
     Cat(CatArgs),
-    /// Cells to a file: .parquet .arrow .csv .ndjson .npy .png
+    /// Cells to a file: .parquet .arrow .csv .ndjson .npy .png .zarr .tif
     #[command(after_help = "Examples:
   azulejo export my_array cells.parquet
   azulejo export my_array cells.csv --range x=0:99 --coords
@@ -304,7 +304,8 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   azulejo export my_array - --format parquet | ssh host 'cat > cells.parquet'
 .npy takes one attribute of a dense array, .png one attribute of two of its dimensions: the others are fixed by --range.")]
     Export(ExportArgs),
-    /// An array out of a file: .csv .tsv .ndjson .parquet .arrow .npy
+    /// An array out of a file: .csv .tsv .json .ndjson .parquet .arrow .npy .zarr .tif
+    #[command(override_usage = "azulejo import [OPTIONS] <FILE>... <URI>")]
     #[command(after_help = "Examples:
   azulejo import weather.csv weather                              rows, numbered along a dimension `row`
   azulejo import weather.csv weather --dims station,time          sparse, by station and time
@@ -339,7 +340,7 @@ docs/sql.md has more.")]
   azulejo sql --workers 10.0.0.7:7070,10.0.0.8:7070 \"SELECT sum(a) FROM 's3://bucket/array'\"
 Each worker opens arrays with credentials of its own. There is no password: listen where only friends are.")]
     Worker(WorkerArgs),
-    /// Many fragments, or files of other kinds, become few; nobody sees a difference
+    /// Many fragments, or files of other kinds, become few; cells read as before
     #[command(after_help = "Examples:
   azulejo consolidate my_array
   azulejo consolidate my_array --max-fragment-size 1GB --vacuum

@@ -121,7 +121,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Meta(args) => meta::run(session, &args),
         Command::Cat(args) => cat::run(session, &args),
         Command::Export(args) => export::run(session, &args),
-        Command::Import(args) => import::run(session, &args),
+        Command::Import(args) => import::run(session, &args.with_place()?),
         Command::Agg(args) => agg::run(session, &args),
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(session, &args),

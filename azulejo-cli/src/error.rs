@@ -8,6 +8,9 @@ use std::path::Path;
 /// What an array lacks that nobody can guess.
 pub const NO_SCHEMA: &str = "no schema";
 
+/// What is written to where no file is named.
+const STANDARD_OUTPUT: &str = "standard output";
+
 /// A command's result.
 pub type Result<T, E = CliError> = std::result::Result<T, E>;
 
@@ -120,6 +123,18 @@ impl CliError {
         }
     }
 
+    /// The same error of what was written to a file.
+    pub fn in_file(self, file: &Path) -> Self {
+        match self {
+            Self::Io { op, what, source } if what == STANDARD_OUTPUT => Self::Io {
+                op,
+                what: file.display().to_string(),
+                source,
+            },
+            other => other,
+        }
+    }
+
     /// The exit code of [`EXIT_CODES`].
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -205,7 +220,7 @@ impl From<io::Error> for CliError {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
             _ => Self::Io {
                 op: "write",
-                what: "standard output".into(),
+                what: STANDARD_OUTPUT.into(),
                 source,
             },
         }
@@ -264,5 +279,19 @@ mod tests {
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(matches!(CliError::from(pipe), CliError::BrokenPipe));
         assert_eq!(CliError::BrokenPipe.exit_code(), 0);
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let full = CliError::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(full.to_string().contains("standard output"), "{full}");
+        let full = full.in_file(Path::new("x.csv"));
+        assert!(
+            full.to_string().starts_with("cannot write x.csv: "),
+            "{full}"
+        );
+        assert!(full.hint().is_some());
+        let other = CliError::usage("no").in_file(Path::new("x.csv"));
+        assert_eq!(other.to_string(), "no");
     }
 }

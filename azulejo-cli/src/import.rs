@@ -8,6 +8,7 @@
 
 pub mod append;
 pub mod arrow;
+pub mod arrow_lengths;
 pub mod batch;
 pub mod boxes;
 pub mod csv;

@@ -2,6 +2,7 @@
 
 use crate::args::ProgressArg;
 use crate::size;
+use anstream::{AutoStream, ColorChoice};
 use azulejo::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
@@ -13,8 +14,23 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
+    /// Whether the bar shows, once a moment has passed.
+    shows: bool,
     bytes: Cell<u64>,
     lines: Option<Lines>,
+}
+
+/// Work that takes less shows no bar.
+const MOMENT: Duration = Duration::from_millis(400);
+
+/// What a bar looks like.
+fn template(knows_total: bool, colours: bool) -> &'static str {
+    match (knows_total, colours) {
+        (true, true) => "{bar:30.cyan/dim} {percent:>3}%  {msg}  {eta} left",
+        (true, false) => "{bar:30} {percent:>3}%  {msg}  {eta} left",
+        (false, true) => "{spinner:.cyan} {msg}  {elapsed}",
+        (false, false) => "{spinner} {msg}  {elapsed}",
+    }
 }
 
 /// A line every few seconds.
@@ -51,24 +67,23 @@ impl Progress {
             ProgressArg::Bar if std::io::stderr().is_terminal() => {}
             ProgressArg::Bar | ProgressArg::None => return Self::none(),
         }
-        let target = ProgressDrawTarget::stderr_with_hz(8);
-        let (bar, template) = match total {
-            Some(total) => (
-                ProgressBar::with_draw_target(Some(total), target),
-                "{bar:30.cyan/dim} {percent:>3}%  {msg}  {eta} left",
-            ),
-            None => (
-                ProgressBar::with_draw_target(None, target),
-                "{spinner:.cyan} {msg}  {elapsed}",
-            ),
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let colours = AutoStream::choice(&std::io::stderr()) != ColorChoice::Never;
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template(template(total.is_some(), colours)) {
             bar.set_style(style.progress_chars("━━─"));
         }
         bar.set_message("reading");
-        bar.enable_steady_tick(Duration::from_millis(250));
+        let late = bar.downgrade();
+        std::thread::spawn(move || {
+            std::thread::sleep(MOMENT);
+            if let Some(bar) = late.upgrade().filter(|bar| !bar.is_finished()) {
+                bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+                bar.enable_steady_tick(Duration::from_millis(250));
+            }
+        });
         Self {
             bar,
+            shows: true,
             bytes: Cell::new(0),
             lines: None,
         }
@@ -85,7 +100,7 @@ impl Progress {
                 });
             });
         }
-        if self.bar.is_hidden() {
+        if !self.shows {
             return context.clone();
         }
         let bar = self.bar.clone();
@@ -102,6 +117,7 @@ impl Progress {
     pub fn none() -> Self {
         Self {
             bar: ProgressBar::hidden(),
+            shows: false,
             bytes: Cell::new(0),
             lines: None,
         }
@@ -137,7 +153,7 @@ impl Progress {
         if let Some(lines) = &self.lines {
             lines.say(&text);
         }
-        if !self.bar.is_hidden() {
+        if self.shows {
             self.bar.set_message(text());
         }
     }
@@ -163,6 +179,15 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_left_out_where_nobody_wants_them() {
+        for knows_total in [true, false] {
+            let plain = template(knows_total, false);
+            assert!(ProgressStyle::with_template(plain).is_ok());
+            assert!(!plain.contains("cyan") && template(knows_total, true).contains("cyan"));
+        }
+    }
 
     #[test]
     fn plain_lines_come_every_few_seconds() {

@@ -204,7 +204,9 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
         let step = step.ok_or_else(|| {
             CliError::usage(format!("--step {argument}: N must be a number from 1"))
         })?;
-        steps[at] = Some(step);
+        if steps[at].replace(step).is_some() {
+            return Err(CliError::usage(format!("--step {name}: it is given twice")));
+        }
     }
     if given.iter().all(|g| !g) && schema.is_dense() && written.is_none() {
         return Ok(None);

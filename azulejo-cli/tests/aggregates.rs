@@ -197,6 +197,28 @@ fn fields_may_have_colons_in_their_names() {
     bench.fails("agg a count --by t:day:x", 2, "grouped by year");
 }
 
+/// Sums of no cells are alike, wherever there are none.
+#[test]
+fn the_sum_of_nothing_is_nought_or_null() {
+    let bench = Bench::new();
+    bench.write("a.csv", "x,v,n\n1,1,1\n");
+    for dense in ["", "--dense --domain x=0:9"] {
+        let schema = bench.json(&format!(
+            "import a.csv a --dims x {dense} --type v=INT32 --type n=INT32 --nullable n --dry-run"
+        ));
+        bench.write("s.json", schema.to_string());
+        let array = if dense.is_empty() { "sparse" } else { "dense" };
+        bench.line(&format!("create --schema s.json {array}"));
+        for flags in ["", " --skip-nan"] {
+            let found = bench.json(&format!("agg {array} count sum:v sum:n min:v{flags}"));
+            let expected = serde_json::json!({
+                "count": 0, "sum:v": 0, "sum:n": null, "min:v": null,
+            });
+            assert_eq!(found, expected, "{dense}{flags}");
+        }
+    }
+}
+
 #[test]
 fn a_group_of_nulls_is_null() {
     let bench = Bench::new();

@@ -53,6 +53,25 @@ fn history_tells_all_in_order() {
     );
 }
 
+/// A delete is told by the attributes of its time, whatever came in their place.
+#[test]
+fn deletes_are_told_as_they_were_meant() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q,r\n1,0.25,5\n2,2.5,6\n");
+    bench.line("import a.csv a --dims id --type q=FLOAT64 --type r=INT32 --at 1");
+    bench.line("delete a --where 'q < 0.5 or r = 6' --at 2");
+    bench.line("evolve a --drop-attr q --drop-attr r --add-attr 's INT8' --at 3");
+    bench.line("evolve a --add-attr 'q STRING_UTF8 var' --at 4");
+    let events = bench.json("history a");
+    let mut events = events.as_array().unwrap().iter();
+    let delete = events.find(|event| event["what"] == "delete").unwrap();
+    let detail = delete["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("q < 0.5") && detail.contains("r = 6"),
+        "{detail}"
+    );
+}
+
 #[test]
 fn sparse_arrays_are_restored_as_a_new_change() {
     for flags in ["--unique", ""] {

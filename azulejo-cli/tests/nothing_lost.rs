@@ -569,17 +569,35 @@ fn an_import_that_was_cut_short_begins_again() {
         "is a group that is there already",
     );
     // As a process leaves it that was killed when it had written a part.
-    bench.write("d/__azulejo_unfinished", "import of d.csv");
+    let note = || {
+        let schemas = std::fs::read_dir(bench.path().join("d/__schema")).unwrap();
+        let mut names = schemas.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let time = names.find_map(|name| name.split('_').nth(2)?.parse::<u64>().ok());
+        let text = format!("import of d.csv\nmade at {}", time.unwrap());
+        bench.write("d/__azulejo_unfinished", text);
+    };
+    note();
     bench.fails("import e.csv d --dims id", 2, "cut short");
     // It would be gone with the rest.
     bench.fails("import e.csv d --append", 2, "cut short");
+    // Whoever looks is told.
+    assert_eq!(bench.json("check d")["worst"], "warning");
+    let info = bench.json("info d");
+    assert_eq!(info["unfinished"], "import of d.csv");
+    assert!(bench.line("info d").out.contains("only a part of it"));
     assert_eq!(bench.count("d"), 2);
     bench.line("import d.csv d --dims id");
     assert_eq!(bench.line("cat d").out, "id,q\n1,1\n2,2\n");
     assert!(bench.line("check d --deep").out.contains("all is well"));
-    bench.write("d/__azulejo_unfinished", "import of d.csv");
+    note();
     bench.line("delete d --yes");
     assert!(!bench.path().join("d").exists());
+    // What another library has made in its place is not what the import has begun.
+    bench.line("import e.csv d --dims id");
+    bench.write("d/__azulejo_unfinished", "import of d.csv\nmade at 1");
+    bench.fails("import d.csv d --dims id", 2, "there already");
+    bench.line("import d.csv d --append");
+    assert_eq!(bench.count("d"), 3);
 }
 
 #[test]

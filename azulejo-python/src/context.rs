@@ -187,11 +187,12 @@ fn write_options(
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (settings, key=None))]
+    #[pyo3(signature = (settings, key=None, beside=None))]
     fn new(
         py: Python<'_>,
         settings: Vec<(String, String)>,
         key: Option<Vec<u8>>,
+        beside: Option<&Bound<'_, Self>>,
     ) -> PyResult<Self> {
         let mut config = Config::default();
         let made = settings
@@ -207,7 +208,10 @@ impl Context {
                         Some(EncryptionKey::new(key))
                     }
                 };
-                azulejo::Context::new(config, key)
+                match beside {
+                    Some(other) => Ok(other.get().context.beside(config, key)),
+                    None => azulejo::Context::new(config, key),
+                }
             });
         let context = made.map_err(|error| raised(py, &error))?;
         Ok(Self { context })

@@ -118,6 +118,77 @@ def test_objects_that_stand_in(tmp_path):
         assert set(_elf.needed(tmp_path / "cut.so")) <= {"/somewhere/library.so"}
 
 
+ELSEWHERE = """
+import os, sys
+import numpy as np, tiledb
+
+os.chdir(sys.argv[1])
+os.mkdir("other")
+tiledb.from_numpy("a", np.arange(6.0)).close()
+domain = tiledb.Domain(tiledb.Dim("i", (0, 9), 5, dtype=np.int64))
+tiledb.Array.create("s", tiledb.ArraySchema(domain, [tiledb.Attr("v", dtype=np.int32)], sparse=True))
+with tiledb.open("s", "w") as s:
+    s[[1, 2, 3]] = np.array([1, 2, 3], "i4")
+tiledb.Group.create("g")
+read, write, delete, group = tiledb.open("a"), tiledb.open("a", "w"), tiledb.open("s", "d"), tiledb.Group("g")
+group.close()
+os.chdir("other")
+uri = read.uri
+write[0:1] = np.array([7.0])
+write.close()
+read.reopen()
+delete.query(cond="v > 2").submit()
+delete.close()
+group.open("w")
+group.meta["k"] = 1
+group.close()
+os.chdir("..")
+print(uri == "file://" + os.path.realpath("a"), read[0], tiledb.open("s")[:]["v"], tiledb.Group("g").meta["k"], os.listdir("other"))
+"""
+
+
+def test_handles_stay_where_they_were_opened(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ELSEWHERE)
+    assert ran("-m", "azulejo_db.run", program, tmp_path) == "True 7.0 [1 2] 1 []\n"
+
+
+IN_TWO_THREADS = """
+import importlib.util, sys, threading, time
+exec(open({hook!r}).read())
+looking, find = threading.Event(), importlib.util.find_spec
+
+def slow(*name):
+    looking.set()
+    time.sleep(0.5)
+    return find(*name)
+
+importlib.util.find_spec = slow
+
+def first():
+    import azulejo_db.as_tiledb
+
+def second():
+    looking.wait()
+    import tiledb
+
+threads = [threading.Thread(target=work, daemon=True) for work in (first, second)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(60)
+print([thread.is_alive() for thread in threads], bool(sys.modules["azulejo_db.as_tiledb"].names))
+"""
+
+
+def test_two_threads_that_import_it_and_a_package(tmp_path):
+    """Each waited for the other, for ever."""
+    hook = pathlib.Path(__file__).parents[1] / "data/platlib/azulejo_db_as_tiledb.py"
+    program = tmp_path / "program.py"
+    program.write_text(IN_TWO_THREADS.format(hook=str(hook)))
+    assert ran(program) == "[False, False] True\n"
+
+
 def test_nothing_is_imported_before_it_is_asked_for(tmp_path):
     """What Python imports as it starts must not bring numpy: a program may say first where its own lies."""
     hook = pathlib.Path(__file__).parents[1] / "data/platlib/azulejo_db_as_tiledb.py"

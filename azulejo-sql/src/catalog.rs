@@ -71,6 +71,7 @@ impl ArrayCatalog {
     /// Errors of listing, and of reading groups; arrays beside a group that is called `public`.
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
         let own = children(context, uri).map_err(external)?;
+        let own = [own, folders(context, uri).map_err(external)?].concat();
         let schema = |children: &[Child]| {
             let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
@@ -135,6 +136,33 @@ impl SchemaProvider for ArraySchemaProvider {
     fn table_exist(&self, name: &str) -> bool {
         self.arrays.contains_key(name)
     }
+}
+
+/// The mere folders in a folder in which arrays lie; of a group its members count, and nothing else.
+fn folders(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
+    let folder = context.object(uri);
+    let mut folders = Vec::new();
+    if folder.object_type()? == Some(ObjectType::Group) {
+        return Ok(folders);
+    }
+    for entry in folder.walk(1)? {
+        let entry = entry?;
+        if entry.object_type.is_some() {
+            continue;
+        }
+        let inside = context.object(&entry.uri).list()?;
+        if inside
+            .iter()
+            .any(|entry| entry.object_type == ObjectType::Array)
+        {
+            folders.push(Child {
+                key: entry.name,
+                uri: entry.uri,
+                kind: ObjectType::Group,
+            });
+        }
+    }
+    Ok(folders)
 }
 
 /// The arrays and groups in a group or folder.

@@ -22,6 +22,9 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, Tabl
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{AssignmentTarget, Statement as SqlStatement};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Plans `UPDATE` and `DELETE` of arrays.
@@ -55,6 +58,32 @@ impl AnalyzerRule for ChangeRule {
     fn name(&self) -> &str {
         "array_changes"
     }
+}
+
+/// That an update sets each column once: of several values DataFusion would take one.
+///
+/// # Errors
+/// Columns that are set twice.
+pub fn refuse_twice(statement: &Statement) -> Result<()> {
+    let Statement::Statement(statement) = statement else {
+        return Ok(());
+    };
+    let SqlStatement::Update(update) = statement.as_ref() else {
+        return Ok(());
+    };
+    let mut names = HashSet::new();
+    for set in &update.assignments {
+        if let AssignmentTarget::ColumnName(name) = &set.target
+            && let Some(column) = name.0.last().and_then(|part| part.as_ident())
+            && !names.insert(column.value.as_str())
+        {
+            return Err(DataFusionError::Plan(format!(
+                "UPDATE: {} is set twice",
+                column.value
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An update: the new rows go where the old ones lie, and hide them.

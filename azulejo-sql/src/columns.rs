@@ -11,9 +11,11 @@ use azulejo::{Array, array::Snapshot};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 
-/// How an array's cells become rows: texts that repeat are not written out.
-pub fn arrow_options() -> ArrowOptions {
-    ArrowOptions::new().views(true)
+/// How an array's cells become rows: texts that repeat are not written out, and zeros that fill up those
+/// of a fixed length are none of them. CHAR is text unless it is to be bytes.
+fn arrow_options(bytes: bool) -> ArrowOptions {
+    let options = ArrowOptions::new().views(true).trimmed(true);
+    options.char_bytes(bytes)
 }
 
 /// What a column is in the array.
@@ -82,7 +84,12 @@ impl TableColumn {
         }
     }
 
-    fn of_attribute(index: usize, attribute: &Attribute, array: &Snapshot) -> Result<Self> {
+    fn of_attribute(
+        index: usize,
+        attribute: &Attribute,
+        array: &Snapshot,
+        bytes: bool,
+    ) -> Result<Self> {
         let enumeration = match &attribute.enumeration {
             Some(name) => Some(array.enumeration(name).map_err(external)?),
             None => None,
@@ -94,8 +101,12 @@ impl TableColumn {
             nullable: attribute.nullable,
             enumeration,
         };
+        let is_bytes = bytes && column_type.datatype == Datatype::Char;
         Ok(Self {
-            stored: stored(&column_type),
+            stored: match is_bytes {
+                true => Stored::Other,
+                false => stored(&column_type),
+            },
             column_type,
             place: Place::Attribute(index),
             tiles: None,
@@ -134,9 +145,8 @@ fn stored(column: &ColumnType) -> Stored {
         };
     }
     match datatype {
-        // Fixed numbers of CHAR compare by the first alone.
-        D::StringAscii | D::StringUtf8 => Stored::Text,
-        D::Char if column.is_var() => Stored::Text,
+        // Those of a fixed length are shown without zeros at their end, and CHAR compares by the first alone.
+        D::StringAscii | D::StringUtf8 | D::Char if column.is_var() => Stored::Text,
         _ if !whole => Stored::Other,
         D::Bool => Stored::Bool,
         D::DateTimeDay => Stored::Ticks {
@@ -170,21 +180,23 @@ fn scaled(scale: i64) -> Stored {
 pub struct TableColumns {
     columns: Vec<TableColumn>,
     schema: SchemaRef,
+    /// Whether CHAR is bytes.
+    bytes: bool,
 }
 
 impl TableColumns {
-    /// The columns of an array. Reads its enumerations.
-    pub fn of(array: &Array) -> Result<Self> {
+    /// The columns of an array, where CHAR may be bytes. Reads its enumerations.
+    pub fn of(array: &Array, bytes: bool) -> Result<Self> {
         let of = array.schema();
         let dimensions = of.domain.dimensions.iter().enumerate();
         let mut columns: Vec<TableColumn> = dimensions
             .map(|(i, d)| TableColumn::of_dimension(i, d))
             .collect();
         for (i, attribute) in of.attributes.iter().enumerate() {
-            columns.push(TableColumn::of_attribute(i, attribute, array)?);
+            columns.push(TableColumn::of_attribute(i, attribute, array, bytes)?);
         }
         let types = columns.iter().map(|column| &column.column_type);
-        let converter = ArrowConverter::new(types, arrow_options()).map_err(external)?;
+        let converter = ArrowConverter::new(types, arrow_options(bytes)).map_err(external)?;
         // Plans compare schemas, those of unions and recursive queries too: what Arrow tells of
         // TileDB's types would be in their way.
         let bare = |field: &Arc<Field>| {
@@ -195,7 +207,18 @@ impl TableColumns {
         Ok(Self {
             columns,
             schema: Arc::new(Schema::new(fields)),
+            bytes,
         })
+    }
+
+    /// Whether CHAR is bytes.
+    pub fn bytes(&self) -> bool {
+        self.bytes
+    }
+
+    /// How the array's cells become rows.
+    pub fn arrow_options(&self) -> ArrowOptions {
+        arrow_options(self.bytes)
     }
 
     /// Whether the values of all columns lie in the array as those of others do. Enumerations may

@@ -5,6 +5,7 @@ use crate::error::{Result, external};
 use crate::external_table::FILE_TYPE;
 use crate::new_array::{Optimized, Options};
 use crate::table::{ArrayTable, TableOptions, blocking};
+use crate::time_of_day::stored_as;
 use crate::write::{ArraySink, bytes_of};
 use async_trait::async_trait;
 use azulejo::array::NewArray;
@@ -236,7 +237,7 @@ pub fn reference_of(name: &ObjectName) -> Result<TableReference> {
 }
 
 /// No rows.
-fn nothing(session: &SessionContext) -> Result<DataFrame> {
+pub fn nothing(session: &SessionContext) -> Result<DataFrame> {
     let plan = LogicalPlanBuilder::empty(false).build()?;
     Ok(DataFrame::new(session.state(), plan))
 }
@@ -426,19 +427,16 @@ impl DataSink for NewArraySink {
 }
 
 /// Columns as arrays have them: times of day are spans since midnight.
-fn storable(columns: &Schema) -> Schema {
-    let field = |field: &Arc<Field>| match field.data_type() {
-        DataType::Time32(unit) | DataType::Time64(unit) => {
-            let span = DataType::Duration(*unit);
-            field.as_ref().clone().with_data_type(span)
-        }
-        _ => field.as_ref().clone(),
+pub fn storable(columns: &Schema) -> Schema {
+    let field = |field: &Arc<Field>| {
+        let stored = stored_as(field.data_type());
+        field.as_ref().clone().with_data_type(stored)
     };
     Schema::new(columns.fields().iter().map(field).collect::<Vec<_>>())
 }
 
 /// Rows with the columns of an array, in its order and of its types.
-fn shaped(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+pub fn shaped(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let column = |field: &Arc<Field>| {
         let index = batch.schema().index_of(field.name())?;
         let column = batch.column(index);
@@ -481,7 +479,10 @@ impl Drop for Unfinished {
 }
 
 /// Removes an array in which nothing counts.
-fn remove_empty(place: &ArrayHandle) -> azulejo::Result<()> {
+///
+/// # Errors
+/// Those of opening and deleting it.
+pub fn remove_empty(place: &ArrayHandle) -> azulejo::Result<()> {
     let array = place.open()?;
     let is_empty =
         array.fragments().is_empty() && array.deletes().is_empty() && array.metadata()?.is_empty();

@@ -1,27 +1,64 @@
-//! `DEFAULT` among the values of an `INSERT`.
+//! `DEFAULT` among the values of an `INSERT` or `UPDATE`, and what it is where no statement says so.
 //!
 //! DataFusion takes it for the name of a column. What an `INSERT` does not name gets its default, so
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
+use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::error::Result;
+use azulejo::column::{ColumnBuilder, ColumnType};
+use azulejo::format::schema::Attribute;
+use azulejo::{Array, ColumnSet};
+use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DmlStatement, LogicalPlan, Union};
+use datafusion::logical_expr::{DmlStatement, Expr as PlannedExpr, LogicalPlan, Union};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
-    TableObject, Values,
+    AssignmentTarget, Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr,
+    Statement as SqlStatement, TableFactor, TableObject, Value, Values,
 };
-use std::collections::BTreeMap;
+use datafusion::sql::unparser::expr_to_sql;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+/// What attributes have where nothing is said: the fill value of those that have one of their own. Of
+/// others it stands for nothing (the least integer, NaN): they have no default, and if they cannot be
+/// null either, rows have to name them.
+pub fn of_fills(array: &Array, columns: &TableColumns) -> HashMap<String, PlannedExpr> {
+    let attributes = array.schema().attributes.iter();
+    let default = |attribute: &Attribute| {
+        let usual = Attribute::new("", attribute.datatype, attribute.cell_val_num).fill_value;
+        let has_own = match attribute.nullable {
+            true => attribute.fill_validity,
+            false => attribute.fill_value != usual,
+        };
+        let column = columns.get(columns.index_of(&attribute.name)?)?;
+        let value =
+            has_own.then(|| shown(columns, &column.column_type, &attribute.fill_value))??;
+        Some((attribute.name.clone(), PlannedExpr::Literal(value, None)))
+    };
+    attributes.filter_map(default).collect()
+}
+
+/// A cell as SQL shows it; `None` of what it cannot show.
+fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Option<ScalarValue> {
+    let mut cells = ColumnBuilder::new(column_type.clone());
+    cells.append_cell(cell, true);
+    let cells = ColumnSet::of([cells.finish()]).ok()?;
+    let rows = cells.to_record_batch(columns.arrow_options()).ok()?;
+    let value = ScalarValue::try_from_array(rows.columns().first()?, 0).ok()?;
+    (!value.is_null()).then_some(value)
+}
 
 /// The plan of a statement, whose rows may have `DEFAULT` among their values.
 ///
 /// # Errors
 /// Those of planning; rows of nothing but defaults.
 pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    let statement = with_named(state, statement).await?;
     let Some(rows) = Rows::of(&statement) else {
         return state.statement_to_plan(statement).await;
     };
@@ -44,6 +81,42 @@ pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalP
     let input = Arc::new(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?));
     let (name, target, op) = (change.table_name, change.target, change.op);
     Ok(LogicalPlan::Dml(DmlStatement::new(name, target, op, input)))
+}
+
+/// An `UPDATE` that says what the defaults are which it sets.
+async fn with_named(state: &SessionState, mut statement: Statement) -> Result<Statement> {
+    if let Statement::Statement(inner) = &mut statement
+        && let SqlStatement::Update(update) = inner.as_mut()
+        && update.assignments.iter().any(|set| is_default(&set.value))
+        && let TableFactor::Table { name, .. } = &update.table.relation
+    {
+        let table = table_of(state, name).await?;
+        for set in &mut update.assignments {
+            if !is_default(&set.value) {
+                continue;
+            }
+            let column = match &set.target {
+                AssignmentTarget::ColumnName(name) => {
+                    name.0.last().and_then(|part| part.as_ident())
+                }
+                AssignmentTarget::Tuple(_) => None,
+            };
+            let default = column.and_then(|column| table.get_column_default(&column.value));
+            set.value = match default {
+                Some(default) => expr_to_sql(default)?,
+                None => Expr::value(Value::Null),
+            };
+        }
+    }
+    Ok(statement)
+}
+
+/// The table of a name.
+async fn table_of(state: &SessionState, name: &ObjectName) -> Result<Arc<dyn TableProvider>> {
+    let reference = reference_of(name)?;
+    let table = reference.table().to_owned();
+    let table = state.schema_for_ref(reference)?.table(&table).await?;
+    table.ok_or_else(|| DataFusionError::Plan(format!("there is no table {name}")))
 }
 
 /// Whether a value is `DEFAULT`.
@@ -98,12 +171,7 @@ impl<'a> Rows<'a> {
                 "DEFAULT in rows for what is no table".into(),
             ));
         };
-        let reference = reference_of(name)?;
-        let table = reference.table().to_owned();
-        let table = state.schema_for_ref(reference)?.table(&table).await?;
-        let table =
-            table.ok_or_else(|| DataFusionError::Plan(format!("there is no table {name}")))?;
-        let schema = table.schema();
+        let schema = table_of(state, name).await?.schema();
         let names = schema.fields().iter();
         let names = names.map(|field| vec![Ident::with_quote('"', field.name().as_str())]);
         Ok(names.map(ObjectName::from).collect())

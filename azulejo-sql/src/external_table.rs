@@ -1,18 +1,19 @@
 //! `CREATE EXTERNAL TABLE t STORED AS AZULEJO LOCATION 'uri'`: an array that is there, or, with
 //! columns and a primary key, a new one.
 
+use crate::create_table::{remove_empty, storable};
 use crate::error::Result;
 use crate::new_array::Options;
-use crate::table::{ArrayTable, blocking};
+use crate::table::{ArrayTable, TableOptions, blocking};
 use async_trait::async_trait;
-use azulejo::Context;
+use azulejo::{ArrayHandle, Context};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Constraint, Constraints};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::DataType as SqlType;
+use datafusion::sql::sqlparser::ast::{ColumnOption, DataType as SqlType};
 use std::sync::Arc;
 
 /// The name behind `STORED AS`.
@@ -46,6 +47,7 @@ impl TableProviderFactory for ArrayTableFactory {
             ));
         };
         refuse_clauses(command)?;
+        refuse_unique(&command.constraints)?;
         let mut options = Options::new(&command.options);
         let table = options.table()?;
         let place = options.context(&self.context)?.array(uri);
@@ -56,19 +58,40 @@ impl TableProviderFactory for ArrayTableFactory {
                 let key = primary_key(&command.constraints).ok_or_else(|| {
                     DataFusionError::Plan("a new array needs a PRIMARY KEY: its dimensions".into())
                 })?;
-                Some(options.schema(columns, &key)?)
+                Some(options.schema(&storable(columns), &key)?)
             }
         };
         options.finish()?;
-        let table = blocking(move || {
-            match (place.snapshot(), new) {
-                (Err(azulejo::Error::NotFound { .. }), Some(new)) => place.create(new)?,
-                (Err(error), _) => return Err(error),
-                (Ok(_), _) => {}
+        let to_make = place.clone();
+        let made = blocking(move || match (to_make.snapshot(), new) {
+            (Err(azulejo::Error::NotFound { .. }), Some(new)) => {
+                to_make.create(new)?;
+                Ok(true)
             }
-            Ok(ArrayTable::open(place, table))
+            (Err(error), _) => Err(error),
+            (Ok(_), _) => Ok(false),
         });
-        let table = table.await??;
+        let made = made.await?;
+        let declared = Self::declared(place.clone(), table, command).await;
+        // What could not be declared so was not to be made either.
+        if made && declared.is_err() {
+            blocking(move || remove_empty(&place)).await?;
+        }
+        Ok(Arc::new(declared?))
+    }
+}
+
+impl ArrayTableFactory {
+    /// The table of the array that is there, as a statement declares it.
+    async fn declared(
+        place: ArrayHandle,
+        options: TableOptions,
+        command: &CreateExternalTable,
+    ) -> Result<ArrayTable> {
+        let uri = place.uri().to_owned();
+        let columns = command.schema.as_arrow();
+        let table = blocking(move || Ok(ArrayTable::open(place, options)));
+        let table = table.await??.showing_first(columns)?;
         let there = table.schema();
         for field in columns.fields() {
             let fits = there
@@ -95,9 +118,7 @@ impl TableProviderFactory for ArrayTableFactory {
                 )));
             }
         }
-        let table = table.showing_first(columns)?;
-        let table = table.with_defaults(command.column_defaults.clone())?;
-        Ok(Arc::new(table))
+        table.with_defaults(command.column_defaults.clone())
     }
 }
 
@@ -117,6 +138,51 @@ pub fn with_units(mut statement: Statement) -> Statement {
     statement
 }
 
+/// What columns of other tables may have beside a type: nothing of an array would see to it.
+///
+/// # Errors
+/// Columns that are declared with something else than whether they are null, a default, the key, or a comment.
+pub fn refuse_column_options(statement: &Statement) -> Result<()> {
+    let Statement::CreateExternalTable(create) = statement else {
+        return Ok(());
+    };
+    if !create.file_type.eq_ignore_ascii_case(FILE_TYPE) {
+        return Ok(());
+    }
+    let kept = |option: &ColumnOption| {
+        matches!(
+            option,
+            ColumnOption::Null
+                | ColumnOption::NotNull
+                | ColumnOption::Default(_)
+                | ColumnOption::PrimaryKey(_)
+                | ColumnOption::Comment(_)
+        )
+    };
+    for column in &create.columns {
+        if let Some(other) = column.options.iter().find(|o| !kept(&o.option)) {
+            return Err(DataFusionError::Plan(format!(
+                "{}: an array has no {other}",
+                column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An array tells rows apart by its dimensions, and looks at nothing else.
+fn refuse_unique(constraints: &Constraints) -> Result<()> {
+    match constraints
+        .iter()
+        .any(|c| matches!(c, Constraint::Unique(_)))
+    {
+        true => Err(DataFusionError::Plan(
+            "an array has no UNIQUE: its rows are told apart by the PRIMARY KEY".into(),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// What other tables have: an array would be another one than was asked for.
 fn refuse_clauses(command: &CreateExternalTable) -> Result<()> {
     let clauses = [
@@ -132,17 +198,32 @@ fn refuse_clauses(command: &CreateExternalTable) -> Result<()> {
     }
 }
 
-/// Whether a column may be declared to be of a type: text is text, with labels or without, and bytes
-/// are bytes, which arrays show as views.
+/// Whether a column may be declared to be of a type: text is text, with labels or without, bytes are
+/// bytes, which arrays show as views, times of day have the unit of the array, and lists are lists.
 fn is_alike(own: &DataType, declared: &DataType) -> bool {
     let plain = |of: &DataType| match of {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         of => of.clone(),
     };
     let (own, declared) = (plain(own), plain(declared));
+    let is_time = |of: &DataType| matches!(of, DataType::Time32(_) | DataType::Time64(_));
+    if let (Some(own), Some(declared)) = (item_of(&own), item_of(&declared)) {
+        return is_alike(own, declared);
+    }
     own == declared
+        || (is_time(&own) && is_time(&declared))
         || (own.is_string() && declared.is_string())
         || (own.is_binary() && declared.is_binary())
+}
+
+/// What a list is of.
+fn item_of(list: &DataType) -> Option<&DataType> {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Some(item.data_type())
+        }
+        _ => None,
+    }
 }
 
 /// Columns and their types, to be read.

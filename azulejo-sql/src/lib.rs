@@ -43,8 +43,10 @@
 //! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
 //! | `external_table`, `catalog`, `functions`, `tile_rule` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `write_dense`, `delete`, `delete_rows`, `change_rule`, `change` | `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` |
+//! | `alter_table` | `ALTER TABLE`: attributes that come and go |
 //! | `expressions` | how the rules for tiles and times go through the expressions of plans |
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
+//! | `time_of_day` | spans that tables show as times of day |
 //! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
@@ -58,6 +60,7 @@
 #![cfg(feature = "datafusion")]
 
 mod aggregate;
+mod alter_table;
 mod catalog;
 mod change;
 mod change_rule;
@@ -93,6 +96,7 @@ mod table;
 mod table_key;
 mod target;
 mod tile_rule;
+mod time_of_day;
 mod time_rule;
 mod time_travel;
 mod write;

@@ -3,6 +3,7 @@
 use crate::error::{Result, external};
 use crate::table::TableOptions;
 use crate::table_key::{self, TableKey};
+use crate::time_rule::far::with_seconds;
 use crate::time_travel::{moment, truth};
 use azulejo::Context;
 use azulejo::array::NewArray;
@@ -56,6 +57,9 @@ impl Options {
         if self.flag("unwritten")? {
             table = table.unwritten();
         }
+        if self.flag("bytes")? {
+            table = table.bytes();
+        }
         Ok(table)
     }
 
@@ -102,6 +106,7 @@ impl Options {
             .filter(|(index, _)| !key.contains(index))
             .map(|(_, field)| field.as_ref().clone())
             .collect();
+        rest.iter().try_for_each(refuse_decimals)?;
         builder = builder.arrow_fields(&Schema::new(rest)).map_err(external)?;
         if let Some(capacity) = self.0.remove("capacity") {
             let capacity = capacity.parse().map_err(|_| {
@@ -145,7 +150,7 @@ impl Options {
         }))
     }
 
-    /// A dimension: `domain.NAME` is `LOW..HIGH`, `tile.NAME` the extent of its tiles.
+    /// A dimension: `domain.NAME` is `LOW..HIGH`, numbers or times, `tile.NAME` the extent of its tiles.
     fn dimension(&mut self, field: &Field) -> Result<Dimension> {
         let name = field.name();
         let key = name.to_ascii_lowercase();
@@ -181,12 +186,9 @@ impl Options {
         };
         dimension.domain = Some(match &domain {
             Some(text) => {
-                let bounds = text.split_once("..").and_then(|(low, high)| {
-                    Some(Range::new(
-                        coordinate(datatype, low)?,
-                        coordinate(datatype, high)?,
-                    ))
-                });
+                let end = |text| coordinate(datatype, text).or_else(|| moment_at(field, text));
+                let bounds = text.split_once("..");
+                let bounds = bounds.and_then(|(low, high)| Some(Range::new(end(low)?, end(high)?)));
                 bounds.ok_or_else(|| wrong("domain", text))?
             }
             // Days have 32 bits in SQL: of further ones it could not tell which comes first.
@@ -211,7 +213,7 @@ impl Options {
         match self.0.keys().next() {
             None => Ok(()),
             Some(key) => Err(DataFusionError::Plan(format!(
-                "there is no option {key:?}: there are at, unwritten, key, key_file, dense, duplicates, capacity, dimensions, optimize (where there are rows), filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
+                "there is no option {key:?}: there are at, unwritten, bytes, key, key_file, dense, duplicates, capacity, dimensions, optimize (where there are rows), filters, domain.COLUMN, tile.COLUMN and filters.COLUMN"
             ))),
         }
     }
@@ -230,6 +232,21 @@ impl Optimized {
     /// Whether the filters of a column are said.
     pub fn keeps(&self, name: &str) -> bool {
         self.keeps.contains(&name.to_ascii_lowercase())
+    }
+}
+
+/// An array has no decimals, and other numbers are for who knows them to choose.
+///
+/// # Errors
+/// Columns of decimals.
+pub fn refuse_decimals(column: &Field) -> Result<()> {
+    match column.data_type().is_decimal() {
+        false => Ok(()),
+        true => Err(DataFusionError::Plan(format!(
+            "{}: an array has no {}: take DOUBLE, which rounds, or BIGINT that counts the last digits (cents, say)",
+            column.name(),
+            column.data_type()
+        ))),
     }
 }
 
@@ -260,6 +277,8 @@ fn dimension_type(data_type: &DataType) -> Option<Datatype> {
         DataType::Timestamp(TimeUnit::Microsecond, None) => Datatype::DateTimeMicro,
         DataType::Timestamp(TimeUnit::Nanosecond, None) => Datatype::DateTimeNano,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Datatype::StringAscii,
+        // Labels are written as what they are.
+        DataType::Dictionary(_, values) => return dimension_type(values),
         _ => return None,
     })
 }
@@ -270,6 +289,26 @@ fn coordinate(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
     let number =
         dispatch!(datatype.physical(), T => text.parse::<T>().ok()?.to_le_bytes().to_vec());
     Some(number)
+}
+
+/// The bytes of a coordinate that is written as a day or a moment.
+fn moment_at(field: &Field, text: &str) -> Option<Vec<u8>> {
+    let kind = field.data_type();
+    if !kind.is_temporal() {
+        return None;
+    }
+    let text = text.trim();
+    let text = with_seconds(text).unwrap_or_else(|| text.to_owned());
+    let value = ScalarValue::from(text).cast_to(kind).ok()?;
+    // Days have 32 bits in SQL, and 64 in arrays.
+    let ticks = match value.cast_to(&DataType::Int32) {
+        Ok(ScalarValue::Int32(Some(days))) if *kind == DataType::Date32 => i64::from(days),
+        _ => match value.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(Some(ticks))) => ticks,
+            _ => return None,
+        },
+    };
+    Some(ticks.to_le_bytes().to_vec())
 }
 
 /// All numbers of a type but the last, which tiles must be able to count beyond: of the widest types

@@ -1,7 +1,7 @@
 //! What a partition of a scan does when it runs.
 
-use crate::columns::{TableColumns, arrow_options};
-use crate::error::{Result, external};
+use crate::columns::TableColumns;
+use crate::error::{Result, of_cells};
 use crate::filters;
 use crate::pieces::{ordered_pieces, pieces};
 use crate::predicate::Predicate;
@@ -135,7 +135,8 @@ impl Running {
                 match self.next_piece().await? {
                     Some(options) => {
                         let stream = self.read.array.read_stream(options);
-                        let options = arrow_options().rows(self.rows_a_batch);
+                        let options = self.read.columns.arrow_options();
+                        let options = options.rows(self.rows_a_batch);
                         self.current = Some(stream.record_batches(options));
                         continue;
                     }
@@ -154,7 +155,7 @@ impl Running {
                 self.current = None;
                 continue;
             };
-            let batch = batch.map_err(external)?;
+            let batch = batch.map_err(of_cells)?;
             // What is held is what the rows are part of.
             let bytes = held.max(batch.get_array_memory_size());
             self.reservation.try_grow(bytes)?;

@@ -1,12 +1,13 @@
 //! Sessions that know arrays.
 
 use crate::aggregate::AggregateRule;
-use crate::change_rule::ChangeRule;
+use crate::alter_table;
+use crate::change_rule::{ChangeRule, refuse_twice};
 use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
-use crate::external_table::{ArrayTableFactory, FILE_TYPE, with_units};
+use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
@@ -17,6 +18,7 @@ use crate::time_travel::ArrayRelations;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
+use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
@@ -171,6 +173,18 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     if create_table::makes_array(&statement) {
         return NewArrayOfRows::of(statement)?.plan(session).await;
     }
+    if let Statement::Explain(explained) = &statement
+        && create_table::makes_array(&explained.statement)
+    {
+        return Err(DataFusionError::NotImplemented(
+            "EXPLAIN of what makes an array: EXPLAIN the query that gives its rows".into(),
+        ));
+    }
+    if let Some(alter) = alter_table::of(&statement) {
+        return alter_table::run(session, alter).await;
+    }
+    refuse_column_options(&statement)?;
+    refuse_twice(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
     let plan = default_values::plan(&state, statement).await?;

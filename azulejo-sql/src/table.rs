@@ -1,7 +1,8 @@
 //! An array as a table.
 
 use crate::change::{Change, ChangeExec};
-use crate::columns::TableColumns;
+use crate::columns::{Place, TableColumns};
+use crate::default_values;
 use crate::delete::{self, Planned};
 use crate::delete_rows::DeleteSink;
 use crate::error::{Result, external};
@@ -10,13 +11,14 @@ use crate::predicate::Predicate;
 use crate::scan::ArrayScan;
 use crate::selection::Selection;
 use crate::statistics;
+use crate::time_of_day;
 use crate::write::ArraySink;
 use async_trait::async_trait;
 use azulejo::array::PinnedSnapshot;
 use azulejo::condition::Meaning;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::{Array, ArrayHandle, ReadOptions, Subarray, TimeRange};
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{SchemaExt, Statistics};
 use datafusion::datasource::sink::DataSinkExec;
@@ -54,6 +56,8 @@ pub struct TableOptions {
     pub time: Option<TimeRange>,
     /// Whether all cells of a dense array are rows: those that nobody wrote have fill values.
     pub unwritten: bool,
+    /// Whether CHAR is bytes, which any of it is, and not text.
+    pub bytes: bool,
 }
 
 impl TableOptions {
@@ -76,10 +80,18 @@ impl TableOptions {
         self.unwritten = true;
         self
     }
+
+    /// CHAR as bytes: not all of it need be text.
+    #[must_use]
+    pub fn bytes(mut self) -> Self {
+        self.bytes = true;
+        self
+    }
 }
 
 /// An array as a table: its dimensions, then its attributes, are the columns, unless a statement that
-/// made the table says another order; its cells the rows.
+/// made the table says another order; its cells the rows. Spans are times of day where such a statement
+/// says so.
 ///
 /// The columns are those of the array when the table was made. Each scan opens the array, and reads
 /// one snapshot of it.
@@ -93,7 +105,8 @@ pub struct ArrayTable {
     schema: SchemaRef,
     /// The columns that tell rows apart, as the table shows them; none of an array with duplicates.
     key: Vec<usize>,
-    /// What `INSERT` writes where it says nothing, by column.
+    /// What `INSERT` writes where it says nothing, by column: what a statement says that made the
+    /// table, or else the fill value, where an attribute has one of its own.
     defaults: HashMap<String, Expr>,
     /// The array as it was when the table was made.
     array: Array,
@@ -130,21 +143,22 @@ impl ArrayTable {
     }
 
     fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
-        let columns = Arc::new(TableColumns::of(&array)?);
+        let columns = Arc::new(TableColumns::of(&array, options.bytes)?);
         let table = Self {
             place,
             options,
             order: Vec::new(),
             schema: Arc::clone(columns.schema()),
-            columns,
             key: Vec::new(),
-            defaults: HashMap::new(),
+            defaults: default_values::of_fills(&array, &columns),
+            columns,
             array,
         };
         table.showing_first(&Schema::empty())
     }
 
-    /// The same table, which shows these columns first, in this order, as far as there are such.
+    /// The same table, which shows these columns first, in this order, as far as there are such, and
+    /// spans of attributes that are times of day among them as these.
     pub(crate) fn showing_first(mut self, columns: &Schema) -> Result<Self> {
         let own = self.columns.schema();
         let names = columns.fields().iter().map(|field| field.name().as_str());
@@ -155,9 +169,32 @@ impl ArrayTable {
         };
         let mut order: Vec<usize> = (0..own.fields().len()).collect();
         order.sort_by_key(rank);
-        self.schema = Arc::new(own.project(&order)?);
+        let field = |index: &usize| {
+            let field = own.field(*index);
+            let is_attribute = matches!(
+                self.columns.get(*index).map(|column| column.place),
+                Some(Place::Attribute(_))
+            );
+            let declared = columns.field_with_name(field.name()).ok();
+            let declared = declared.filter(|_| is_attribute).map(Field::data_type);
+            match declared.and_then(|time| time_of_day::shown_as(time, field.data_type())) {
+                // What is no time of day is null.
+                Some(time) => Field::new(field.name(), time, true),
+                None => field.clone(),
+            }
+        };
+        self.schema = Arc::new(Schema::new(order.iter().map(field).collect::<Vec<_>>()));
         self.key = key_of(&self.array, &self.columns, &order);
         self.order = order;
+        let defaults = std::mem::take(&mut self.defaults).into_iter();
+        let defaults = defaults.map(|(name, default)| {
+            let default = match self.time_of_day(&name) {
+                Some(time) => time_of_day::of_default(default, time),
+                None => default,
+            };
+            (name, default)
+        });
+        self.defaults = defaults.collect();
         Ok(self)
     }
 
@@ -169,7 +206,8 @@ impl ArrayTable {
         Self::open(self.place.clone(), options)?.showing_first(&self.schema)
     }
 
-    /// The same table, whose columns have defaults. They belong to the table: an array keeps none.
+    /// The same table, whose columns have defaults, before what the array says. They belong to the
+    /// table.
     ///
     /// # Errors
     /// Columns that do not exist.
@@ -177,8 +215,19 @@ impl ArrayTable {
         for name in defaults.keys() {
             self.columns.schema().field_with_name(name)?;
         }
-        self.defaults = defaults;
+        self.defaults.extend(defaults);
         Ok(self)
+    }
+
+    /// What `INSERT` writes where it says nothing, by column.
+    pub(crate) fn defaults(&self) -> &HashMap<String, Expr> {
+        &self.defaults
+    }
+
+    /// What a column is shown as, if that is a time of day, which the array holds as a span.
+    fn time_of_day(&self, column: &str) -> Option<&DataType> {
+        let shown = self.schema.field_with_name(column).ok()?.data_type();
+        matches!(shown, DataType::Time32(_) | DataType::Time64(_)).then_some(shown)
     }
 
     /// Where the array lies.
@@ -219,7 +268,7 @@ impl ArrayTable {
         let place = self.place.clone();
         let array = blocking(move || place.open()).await?;
         if array.schema_name() != self.array.schema_name() {
-            let now = TableColumns::of(&array)?;
+            let now = TableColumns::of(&array, self.options.bytes)?;
             if !now.stored_as(&self.columns) {
                 return Err(DataFusionError::Plan(format!(
                     "{}: its schema has changed since the table was made",
@@ -321,13 +370,14 @@ impl TableProvider for ArrayTable {
                 self.split(&array, subarray, wanted).await?
             }
         };
-        let projection = match projection {
+        let projection: Vec<usize> = match projection {
             Some(shown) => shown
                 .iter()
                 .filter_map(|i| self.order.get(*i).copied())
                 .collect(),
             None => self.order.clone(),
         };
+        let read = projection.clone();
         let scan = ArrayScan::new(
             array,
             &self.options,
@@ -336,7 +386,8 @@ impl TableProvider for ArrayTable {
             selection,
             parts,
         )?;
-        Ok(DataSourceExec::from_data_source(scan.limited(limit)))
+        let plan = DataSourceExec::from_data_source(scan.limited(limit));
+        self.as_shown(plan, &read)
     }
 
     async fn insert_into(
@@ -376,7 +427,11 @@ impl ArrayTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         for column in self.columns.all() {
             let kept = kept.iter().any(|name| name == column.name());
-            let Some(hidden) = column.hidden().filter(|_| kept) else {
+            let hidden = match self.time_of_day(column.name()) {
+                Some(shown) => Some(time_of_day::beyond_a_day(column, shown)),
+                None => column.hidden(),
+            };
+            let Some(hidden) = hidden.filter(|_| kept) else {
                 continue;
             };
             let array = self.current().await?;
@@ -404,10 +459,19 @@ impl ArrayTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.writable(statement)?;
         let array = self.current().await?;
-        let (columns, filters) = (Arc::clone(&self.columns), filters.to_vec());
-        let place = self.place.clone();
-        let planned = blocking(move || Ok(delete::plan_delete(place, &columns, array, &filters)));
-        match (planned.await??, going) {
+        let planned = match filters.iter().find(|filter| self.names_time_of_day(filter)) {
+            Some(filter) => Planned::Cannot(format!(
+                "DELETE FROM {}: an array cannot keep {filter} as the condition of a delete",
+                self.place.uri()
+            )),
+            None => {
+                let (columns, filters) = (Arc::clone(&self.columns), filters.to_vec());
+                let place = self.place.clone();
+                blocking(move || Ok(delete::plan_delete(place, &columns, array, &filters)))
+                    .await??
+            }
+        };
+        match (planned, going) {
             (Planned::Nothing, _) => Ok(self.deleting(|| Box::pin(async { Ok(0) }))),
             (Planned::Delete(delete), _) => {
                 Ok(self.deleting(move || Box::pin(delete.clone().run())))
@@ -453,6 +517,9 @@ impl ArrayTable {
     /// The predicate that holds for exactly the rows for which a filter is true, if the array alone
     /// can tell which these are.
     fn told_by_array(&self, filter: &Expr) -> Option<Predicate> {
+        if self.names_time_of_day(filter) {
+            return None;
+        }
         let predicate = filters::of_logical(filter, &self.columns)?;
         // Cells that nobody wrote meet no condition, so that ranges are all that can be asked for.
         let told = !self.options.unwritten || {
@@ -463,12 +530,45 @@ impl ArrayTable {
         told.then_some(predicate)
     }
 
-    /// Rows of the table with the array's columns in their order.
+    /// Whether an expression is about a column that is shown as a time of day: the array cannot tell.
+    fn names_time_of_day(&self, expr: &Expr) -> bool {
+        let columns = expr.column_refs();
+        columns
+            .iter()
+            .any(|column| self.time_of_day(&column.name).is_some())
+    }
+
+    /// Columns that were read, by their indices in the array, as the table shows them.
+    fn as_shown(
+        &self,
+        rows: Arc<dyn ExecutionPlan>,
+        read: &[usize],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let own = self.columns.schema();
+        let is_time = |index: &usize| self.time_of_day(own.field(*index).name()).is_some();
+        if !read.iter().any(is_time) {
+            return Ok(rows);
+        }
+        let columns = read.iter().enumerate().map(|(output, index)| {
+            let name = own.field(*index).name();
+            let expr = Arc::new(Column::new(name, output)) as Arc<dyn PhysicalExpr>;
+            let expr = match self.time_of_day(name) {
+                Some(shown) => time_of_day::of_span(expr, shown)?,
+                None => expr,
+            };
+            Ok(ProjectionExpr::new(expr, name.clone()))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(ProjectionExec::try_new(columns, rows)?))
+    }
+
+    /// Rows of the table with the array's columns in their order, as the array holds them.
     fn in_order_of_the_array(
         &self,
         rows: Arc<dyn ExecutionPlan>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if self.order.is_sorted() {
+        let mut fields = self.columns.schema().fields().iter();
+        if self.order.is_sorted() && fields.all(|field| self.time_of_day(field.name()).is_none()) {
             return Ok(rows);
         }
         let fields = self.columns.schema().fields().iter();
@@ -476,6 +576,10 @@ impl ArrayTable {
             let index = self.schema.index_of(field.name())?;
             let name = field.name().clone();
             let expr = Arc::new(Column::new(&name, index)) as Arc<dyn PhysicalExpr>;
+            let expr = match self.time_of_day(&name) {
+                Some(shown) => time_of_day::to_span(expr, shown),
+                None => expr,
+            };
             Ok(ProjectionExpr::new(expr, name))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -483,7 +587,7 @@ impl ArrayTable {
     }
 
     /// Only the present can be written to.
-    fn writable(&self, what: &str) -> Result<()> {
+    pub(crate) fn writable(&self, what: &str) -> Result<()> {
         match self.options.time {
             None => Ok(()),
             Some(_) => Err(DataFusionError::Plan(format!(

@@ -1,4 +1,5 @@
-//! Targets of `INSERT`, `UPDATE` and `DELETE` that are URIs in quotes, as relations of queries may be.
+//! Targets of `INSERT`, `UPDATE`, `DELETE` and `DESCRIBE` that are URIs in quotes, as relations of queries
+//! may be.
 //!
 //! DataFusion looks for targets among the tables that have names, and nowhere else.
 
@@ -36,21 +37,17 @@ impl UrlTableFactory for Target {
     }
 }
 
-/// The state in which a statement's target is found: where it names an array by its URI, the array is
-/// a table there.
+/// The array that text in single quotes names, if there is one; none where statements name no URIs.
 ///
 /// # Errors
 /// Those of opening the array; text that a table and an array are called by.
-pub async fn with_target(mut state: SessionState, statement: &Statement) -> Result<SessionState> {
+pub async fn array_at(state: &SessionState, uri: &str) -> Result<Option<ArrayTable>> {
     let config = state.config();
     let (None, Some(context)) = (
         config.get_extension::<TablesOnly>(),
         config.get_extension::<Context>(),
     ) else {
-        return Ok(state);
-    };
-    let Some(uri) = target_of(statement) else {
-        return Ok(state);
+        return Ok(None);
     };
     let place = context.array(uri);
     let table = blocking(move || match place.snapshot() {
@@ -60,7 +57,7 @@ pub async fn with_target(mut state: SessionState, statement: &Statement) -> Resu
         Err(error) => Err(error),
     });
     let Some(table) = table.await?.transpose()? else {
-        return Ok(state);
+        return Ok(None);
     };
     // Queries would read the array, and DataFusion write to the table.
     let named = state.schema_for_ref(TableReference::bare(uri));
@@ -69,6 +66,21 @@ pub async fn with_target(mut state: SessionState, statement: &Statement) -> Resu
             "{uri} is a table, and an array besides: name the table without quotes, or the array by its whole path"
         )));
     }
+    Ok(Some(table))
+}
+
+/// The state in which a statement's target is found: where it names an array by its URI, the array is
+/// a table there.
+///
+/// # Errors
+/// Those of [`array_at`].
+pub async fn with_target(mut state: SessionState, statement: &Statement) -> Result<SessionState> {
+    let Some(uri) = target_of(statement) else {
+        return Ok(state);
+    };
+    let Some(table) = array_at(&state, uri).await? else {
+        return Ok(state);
+    };
     let target = Target {
         name: uri.to_owned(),
         table: Arc::new(table),
@@ -98,6 +110,7 @@ fn target_of(statement: &Statement) -> Option<&str> {
                 _ => return None,
             }
         }
+        SqlStatement::ExplainTable { table_name, .. } => table_name,
         _ => return None,
     };
     match name.0.as_slice() {

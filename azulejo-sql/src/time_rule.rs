@@ -73,9 +73,14 @@ fn widened(expr: &Expr) -> Option<(&Expr, TimeUnit)> {
         return None;
     };
     match field.data_type() {
-        DataType::Timestamp(unit, None) => Some((expr.as_ref(), *unit)),
+        DataType::Timestamp(unit, zone) if is_utc(zone.as_deref()) => Some((expr.as_ref(), *unit)),
         _ => None,
     }
+}
+
+/// Whether moments of a zone have the ticks of those without one, which are shown in it.
+fn is_utc(zone: Option<&str>) -> bool {
+    zone.is_none_or(|zone| matches!(zone, "+00:00" | "+00" | "+0000" | "Z" | "UTC" | "Etc/UTC"))
 }
 
 /// The part of a date that an expression is, and of what.
@@ -238,10 +243,14 @@ impl Beside for Comparisons<'_> {
 /// The ticks of a timestamp: both sides of a comparison have its unit.
 fn ticks_of(value: &ScalarValue) -> Option<i128> {
     match value {
-        ScalarValue::TimestampSecond(ticks, None)
-        | ScalarValue::TimestampMillisecond(ticks, None)
-        | ScalarValue::TimestampMicrosecond(ticks, None)
-        | ScalarValue::TimestampNanosecond(ticks, None) => ticks.map(i128::from),
+        ScalarValue::TimestampSecond(ticks, zone)
+        | ScalarValue::TimestampMillisecond(ticks, zone)
+        | ScalarValue::TimestampMicrosecond(ticks, zone)
+        | ScalarValue::TimestampNanosecond(ticks, zone)
+            if is_utc(zone.as_deref()) =>
+        {
+            ticks.map(i128::from)
+        }
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ use crate::error::{Result, external};
 use crate::metadata_tables;
 use crate::table::{ArrayTable, TableOptions};
 use crate::table_key::{self, TableKey};
+use crate::time_rule::far::with_seconds;
 use azulejo::Context;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::catalog::TableProvider;
@@ -18,7 +19,9 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::execution_props::ExecutionProps;
 use datafusion::sql::sqlparser::ast::{
@@ -202,6 +205,9 @@ fn constant(expr: &SqlExpr, planner: &mut dyn RelationPlannerContext) -> Result<
         },
         expr => planner.sql_to_expr(expr.clone(), &schema)?,
     };
+    // `now()` is a moment that plans know before they are made.
+    let now = SimplifyContext::builder().with_current_time().build();
+    let expr = ExprSimplifier::new(now).simplify(expr)?;
     let context = PhysicalPlanningContext::default();
     let physical = create_physical_expr(&expr, &schema, &ExecutionProps::new(), &context)?;
     let empty = Arc::new(datafusion::arrow::datatypes::Schema::empty());
@@ -233,7 +239,10 @@ pub fn moment(value: &ScalarValue) -> Result<u64> {
         true => value.cast_to(&DataType::Int64)?,
         false => {
             let time = DataType::Timestamp(TimeUnit::Millisecond, Some("+00:00".into()));
-            value.cast_to(&time)?
+            match value.try_as_str().flatten().and_then(with_seconds) {
+                Some(text) => ScalarValue::from(text).cast_to(&time)?,
+                None => value.cast_to(&time)?,
+            }
         }
     };
     match value {
@@ -263,13 +272,15 @@ struct Call {
     uri: String,
     at: Option<u64>,
     unwritten: bool,
+    bytes: bool,
     key: TableKey,
 }
 
 impl Call {
     fn of(args: &TableFunctionArgs, planner: &mut dyn RelationPlannerContext) -> Result<Self> {
         let mut uri = None;
-        let (mut at, mut unwritten, mut key) = (None, false, TableKey::default());
+        let (mut at, mut key) = (None, TableKey::default());
+        let (mut unwritten, mut bytes) = (false, false);
         for arg in &args.args {
             match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) if uri.is_none() => {
@@ -294,9 +305,10 @@ impl Call {
                     match name.as_str() {
                         "at" => at = Some(moment(&value)?),
                         "unwritten" => unwritten = truth("unwritten", &value)?,
+                        "bytes" => bytes = truth("bytes", &value)?,
                         other => {
                             return Err(DataFusionError::Plan(format!(
-                                "there is no argument {other:?}: there are at, unwritten, key and key_file"
+                                "there is no argument {other:?}: there are at, unwritten, bytes, key and key_file"
                             )));
                         }
                     }
@@ -316,6 +328,7 @@ impl Call {
             uri,
             at,
             unwritten,
+            bytes,
             key,
         })
     }
@@ -335,6 +348,7 @@ impl Call {
         let options = TableOptions {
             time: time.map(azulejo::TimeRange::until),
             unwritten: self.unwritten,
+            bytes: self.bytes,
         };
         let context = self.key.clone().context(context);
         let table = ArrayTable::open(context.array(&self.uri), options)?;

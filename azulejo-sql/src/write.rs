@@ -6,11 +6,13 @@ use crate::giving_up::{StillWanted, until_given_up};
 use crate::table::ArrayTable;
 use crate::write_dense::write_boxes;
 use async_trait::async_trait;
+use azulejo::arrow::ArrowOptions;
 use azulejo::{ArrayHandle, WriteOptions};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::datasource::sink::DataSink;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
@@ -28,7 +30,10 @@ const MOST_BYTES: usize = 512 << 20;
 #[derive(Debug)]
 pub struct ArraySink {
     place: ArrayHandle,
+    columns: SchemaRef,
+    /// The same columns, as rows may have them that are still to be looked at.
     schema: SchemaRef,
+    arrow: ArrowOptions,
     dense: bool,
     dimensions: usize,
 }
@@ -37,11 +42,31 @@ impl ArraySink {
     /// The sink of a table.
     pub fn new(table: &ArrayTable) -> Self {
         let schema = table.array().schema();
+        let columns = table.columns().schema();
+        let fields = columns.fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
         Self {
             place: table.place().clone(),
-            schema: Arc::clone(table.columns().schema()),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: Arc::clone(columns),
+            arrow: table.columns().arrow_options(),
             dense: schema.is_dense(),
             dimensions: schema.domain.ndim(),
+        }
+    }
+
+    /// The rows, if none is null where the array has no nulls.
+    fn complete(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let mut columns = self.columns.fields().iter().zip(rows.columns());
+        let null =
+            columns.find(|(field, column)| !field.is_nullable() && column.logical_null_count() > 0);
+        match null {
+            None => Ok(rows),
+            Some((field, _)) => Err(DataFusionError::Execution(format!(
+                "{}: {} cannot be null, and has no DEFAULT: a row gives it no value",
+                self.place.uri(),
+                field.name()
+            ))),
         }
     }
 }
@@ -66,15 +91,19 @@ impl DataSink for ArraySink {
         let (send, receive) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
         let own = self.place.context().cancellable();
         let place = own.array(self.place.uri());
-        let (dimensions, dense) = (self.dimensions, self.dense);
-        let schema = Arc::clone(&self.schema);
+        let (dimensions, dense, arrow) = (self.dimensions, self.dense, self.arrow);
+        let schema = Arc::clone(&self.columns);
         let held = MemoryConsumer::new(format!("rows for {}", self.place.uri()));
         let held = held.register(context.memory_pool());
         let writing = until_given_up(own, move |wanted| match dense {
-            true => write_boxes(&place, &schema, dimensions, receive, wanted, &held),
+            true => {
+                let columns = (&schema, arrow);
+                write_boxes(&place, columns, dimensions, receive, wanted, &held)
+            }
             false => write_cells(&place, receive, wanted),
         });
         while let Some(batch) = data.next().await {
+            let batch = batch.and_then(|rows| self.complete(rows));
             // Whoever writes has stopped at an error of its own, which it tells.
             if send.send(Some(batch)).await.is_err() {
                 break;

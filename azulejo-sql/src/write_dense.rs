@@ -1,11 +1,10 @@
 //! Writing rows to dense arrays: in the boxes that they fill, or, where these are many, together
 //! with the cells between them.
 
-use crate::columns::arrow_options;
 use crate::error::{Result, external};
 use crate::giving_up::StillWanted;
 use crate::write::{Batches, bytes_of, most_bytes, receive};
-use azulejo::arrow::ArrowImporter;
+use azulejo::arrow::{ArrowImporter, ArrowOptions};
 use azulejo::column::ColumnType;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::space::Layout;
@@ -35,7 +34,7 @@ const MOST_BOXES: usize = 64;
 /// such as lie too far apart.
 pub fn write_boxes(
     place: &ArrayHandle,
-    schema: &SchemaRef,
+    (schema, arrow): (&SchemaRef, ArrowOptions),
     dimensions: usize,
     mut batches: Batches,
     wanted: &StillWanted,
@@ -80,7 +79,7 @@ pub fn write_boxes(
     match boxes.len() <= MOST_BOXES {
         true => write_each(place, array, &rows, &boxes, wanted)?,
         false => {
-            let (whole, rows) = with_cells_between(place, array, schema, &rows, &places)?;
+            let (whole, rows) = with_cells_between(place, array, (schema, arrow), &rows, &places)?;
             write_each(place, array, &rows, &[whole], wanted)?;
         }
     }
@@ -294,7 +293,7 @@ fn write_each(
 fn with_cells_between(
     place: &ArrayHandle,
     array: &ArraySchema,
-    schema: &SchemaRef,
+    (schema, arrow): (&SchemaRef, ArrowOptions),
     rows: &RecordBatch,
     places: &Places,
 ) -> Result<(RowBox, RecordBatch)> {
@@ -332,7 +331,7 @@ fn with_cells_between(
     let there = place
         .open()
         .and_then(|array| array.read(options)?.read_all());
-    let there = there.and_then(|cells| cells.to_record_batch(arrow_options()));
+    let there = there.and_then(|cells| cells.to_record_batch(arrow));
     let there = RecordBatch::try_new(
         Arc::clone(schema),
         there.map_err(external)?.columns().to_vec(),

@@ -24,6 +24,7 @@ mod metadata_write;
 mod objects;
 mod open;
 mod pinned;
+mod relabel;
 pub(crate) mod removal;
 mod sections;
 mod snapshot;
@@ -47,6 +48,7 @@ pub use metadata_write::MetadataWriter;
 pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_corrupt};
 pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
+pub(crate) use relabel::relabelled;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{
     check_still_there, clean_up_unseen, encode_tile, may_come_late, put_if_there, put_tile_if_there,

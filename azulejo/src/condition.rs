@@ -102,19 +102,20 @@ impl BoundCondition {
     }
 
     /// The same condition for the cells of one fragment: tests of attributes that its schema lacks
-    /// (or has with another type) are false, or answered by their fill values. The result's [`Self::fields`] are those still needed: ask it, not the original,
-    /// which views to bring.
+    /// (or has with another type, or among those that are `relabelled`) are false, or answered by
+    /// their fill values. The result's [`Self::fields`] are those still needed: ask it, not the
+    /// original, which views to bring.
     #[must_use]
-    pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
+    pub fn for_fragment(&self, schema: &ArraySchema, relabelled: &[String]) -> Self {
         Self(match &self.0.sql {
-            Some(latest) => sql::with_fills(&self.0, latest, schema),
-            None => bind::for_fragment(&self.0, schema),
+            Some(latest) => sql::with_fills(&self.0, latest, schema, relabelled),
+            None => bind::for_fragment(&self.0, schema, relabelled),
         })
     }
 
     /// Whether a fragment of this schema has the cells of all fields that are tested.
-    pub(crate) fn fits(&self, fragment: &ArraySchema) -> bool {
-        self.0.present(fragment).all(|present| present)
+    pub(crate) fn fits(&self, fragment: &ArraySchema, relabelled: &[String]) -> bool {
+        self.0.present(fragment, relabelled).all(|present| present)
     }
 
     /// Names of the fields whose cells [`Self::evaluate`] looks at, each once.

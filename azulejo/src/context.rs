@@ -106,6 +106,41 @@ impl Context {
         })
     }
 
+    /// A context with settings, storages and caches of its own, on the threads of this one: how many
+    /// the settings ask for is passed by.
+    ///
+    /// ```
+    /// use azulejo::format::ArraySchema;
+    /// use azulejo::{Config, Context};
+    ///
+    /// let first = Context::new(Config::default(), None)?;
+    /// let other = first.beside(Config::default(), None);
+    /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
+    /// other.array("mem://a").create(new)?;
+    /// assert!(other.array("mem://a").open().is_ok());
+    /// assert!(first.array("mem://a").open().is_err());
+    /// assert_eq!(other.threads(), first.threads());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn beside(&self, config: Config, key: Option<EncryptionKey>) -> Self {
+        let local = Arc::new(LocalStorage::with_gap(config.coalesce_gap));
+        let stores = Stores::new(local, Arc::new(MemoryStorage::new()), config.tile_cache);
+        let buffers = BufferPool::of_context(config.memory_budget);
+        let inner = Arc::new(ContextInner {
+            config,
+            key,
+            stores,
+            pool: Arc::clone(&self.inner.pool),
+            buffers,
+            unanswered: Arc::default(),
+        });
+        Self {
+            inner,
+            observer: Observer::default(),
+        }
+    }
+
     /// The same context, whose long pieces of work tell `observer` how far they have come, from the
     /// thread that does them. It should return soon: the work waits for it.
     #[must_use]

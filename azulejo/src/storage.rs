@@ -267,6 +267,16 @@ pub trait Storage: Send + Sync + Debug {
         Ok(entries)
     }
 
+    /// Whether there is a folder, without a look at all that lies beside it or in it where there may
+    /// be much of that. A root is one.
+    fn is_folder(&self, path: &StorePath) -> Result<bool> {
+        let Some(parent) = path.parent() else {
+            return Ok(true);
+        };
+        let found = self.find(&parent, &[path.name()])?;
+        Ok(found.iter().any(|entry| entry.is_dir))
+    }
+
     /// Lists several folders, side by side where that is faster; results in the order of the
     /// folders.
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {

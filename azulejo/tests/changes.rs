@@ -576,6 +576,102 @@ fn a_delete_at_an_earlier_time_means_the_schema_of_then() {
     assert_eq!(coordinates(&context, 4), [0, 1, 2]);
 }
 
+/// Indices of labels that were dropped are none of those that came in their place.
+#[test]
+fn cells_do_not_take_the_labels_that_came_later() {
+    let words = |name: &str, words: &[&str]| {
+        Enumeration::of_strings(name, Datatype::StringUtf8, false, words.iter().copied()).unwrap()
+    };
+    let colour = |of: &str| {
+        let attribute = Attribute::new("w", Datatype::UInt8, CellValNum::ONE);
+        attribute.enumerated(of)
+    };
+    for (dense, name) in [
+        (false, "words"),
+        (false, "others"),
+        (true, "words"),
+        (true, "others"),
+    ] {
+        let context = context();
+        let builder = match dense {
+            true => ArraySchema::dense(),
+            false => ArraySchema::sparse(),
+        };
+        let builder = builder
+            .dimension("x", 0i64..=9, 5)
+            .attribute("a", Datatype::Int32)
+            .enumeration(words("words", &["red"]))
+            .attribute_with(colour("words"));
+        create(&context, builder);
+        let write = |first: i64, indices: &[u8], time: u64| {
+            let mut columns = vec![
+                ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
+                ColumnBuffers::of_values("w", indices.to_vec()),
+            ];
+            let last = first + indices.len() as i64 - 1;
+            let mut options = WriteOptions::new().timestamp(time);
+            if dense {
+                options = options.subarray(NdRectangle {
+                    ranges: vec![Range::of(first, last)],
+                });
+            } else {
+                columns.push(ColumnBuffers::of_values("x", (first..=last).collect()));
+            }
+            let mut writer = context.array(URI).writer(options).unwrap();
+            writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+            writer.finish().unwrap();
+        };
+        let array = context.array(URI);
+        write(0, &[0, 0], 10);
+        // More labels are the same ones.
+        let more = SchemaEvolution {
+            extend_enumerations: vec![words("words", &["red"]).extend(["green"]).unwrap()],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&more, Some(20)).unwrap();
+        write(2, &[1], 21);
+        let read = |time: u64, condition: Option<&str>| -> Vec<u8> {
+            let array = at(&context, time);
+            let mut options = ReadOptions::new().fields(["w"]).matching_only();
+            if let Some(text) = condition {
+                options = options.condition(array.condition(text).unwrap());
+            }
+            let cells = array.read(options).unwrap().read_all().unwrap();
+            let read = cells.column("w").unwrap().values::<u8>().unwrap();
+            read.to_vec()
+        };
+        assert_eq!(read(25, None), [0, 0, 1]);
+        assert_eq!(read(25, Some("w = 'red'")), [0, 0]);
+        let drop = SchemaEvolution {
+            drop_attributes: vec!["w".to_owned()],
+            drop_enumerations: vec!["words".to_owned()],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&drop, Some(30)).unwrap();
+        let add = SchemaEvolution {
+            add_enumerations: vec![words(name, &["x", "y", "z"])],
+            add_attributes: vec![colour(name)],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&add, Some(40)).unwrap();
+        write(3, &[1, 2], 41);
+        assert_eq!(read(50, None), [255, 255, 255, 1, 2]);
+        assert_eq!(read(50, Some("w = 'y'")), [1]);
+        assert_eq!(read(50, Some("w = 'x'")), [0; 0]);
+        assert_eq!(read(25, None), [0, 0, 1]);
+        let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
+        array.consolidate(&all).unwrap();
+        array
+            .vacuum(Mode::Fragments, VacuumOptions::default())
+            .unwrap();
+        // Those before are merged among themselves.
+        assert_eq!(at(&context, 50).fragments().len(), 2);
+        assert_eq!(read(50, None), [255, 255, 255, 1, 2]);
+        assert_eq!(read(50, Some("w = 'z'")), [2]);
+        assert_eq!(read(25, None), [0, 0, 1]);
+    }
+}
+
 #[test]
 fn merged_cells_of_an_upgraded_array_keep_their_moments() {
     let context = context();

@@ -3,9 +3,10 @@
 
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::format::Datatype;
 use azulejo::format::schema::ArraySchema;
+use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::Layout;
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error};
@@ -114,6 +115,81 @@ fn the_first_cells_come_and_no_more() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn aggregates_are_those_of_the_first_cells() {
+    let context = Context::new(Config::default(), None).unwrap();
+    let asked = [
+        Aggregate::Count,
+        Aggregate::Sum("a".into()),
+        Aggregate::Max("a".into()),
+    ];
+    for dense in [true, false] {
+        let array = array(&context, &format!("mem://aggregates{dense}"), dense);
+        let few = Condition::compare("a", Comparison::Ge, 300i32.to_le_bytes());
+        let reads = [
+            ReadOptions::new(),
+            ReadOptions::new().layout(Layout::ColMajor),
+            ReadOptions::new().layout(Layout::Global),
+            ReadOptions::new().condition(few).matching_only(),
+        ];
+        for options in reads {
+            let options = options.fields(["a"]).memory_budget(2 << 20);
+            for limit in [0, 1, 29, 450, 899, 900, 10_000] {
+                let limited = options.clone().limit(limit);
+                let cells = array.read(limited.clone()).unwrap().read_all().unwrap();
+                let a = cells.column("a").unwrap().values::<i32>().unwrap();
+                let sum = a.iter().map(|a| i64::from(*a)).sum();
+                let greatest = a.iter().max().map(|greatest| greatest.to_le_bytes());
+                let greatest = match greatest {
+                    Some(bytes) => AggregateValue::Cell {
+                        datatype: Datatype::Int32,
+                        bytes: bytes.to_vec(),
+                    },
+                    None => AggregateValue::Null,
+                };
+                let count = AggregateValue::Unsigned(a.len() as u64);
+                let expected = [count.clone(), AggregateValue::Signed(sum), greatest];
+                let found = array.aggregate(limited.clone(), &asked).unwrap();
+                assert_eq!(found, expected, "{dense} {limited:?}");
+                let found = array.aggregate(limited.clone(), &asked[..1]).unwrap();
+                assert_eq!(found, [count], "{dense} {limited:?}");
+            }
+        }
+    }
+}
+
+/// Cells that nobody wrote are among the first, though they have no values.
+#[test]
+fn aggregates_of_the_first_cells_of_an_array_with_gaps() {
+    let context = Context::new(Config::default(), None).unwrap();
+    let schema = ArraySchema::dense()
+        .dimension("x", 0..=99i32, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    let array = context.array("mem://gaps");
+    array.create(schema).unwrap();
+    for first in [5, 55] {
+        let options = WriteOptions::new().subarray(NdRectangle {
+            ranges: vec![Range::of(first, first + 9)],
+        });
+        let cells = ColumnBuffers::of_values("a", vec![1i32; 10]);
+        let mut writer = array.writer(options).unwrap();
+        writer.write(&ColumnSet::of([cells]).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    let array = array.open().unwrap();
+    let asked = [Aggregate::Count, Aggregate::Sum("a".into())];
+    for (limit, sum) in [(5, 0), (7, 2), (40, 10), (60, 15), (100, 20), (1000, 20)] {
+        let found = array.aggregate(ReadOptions::new().limit(limit), &asked);
+        let expected = [
+            AggregateValue::Unsigned(limit.min(100)),
+            AggregateValue::Signed(sum),
+        ];
+        assert_eq!(found.unwrap(), expected, "{limit}");
     }
 }
 

@@ -429,34 +429,49 @@ fn times_of_cells_survive_filters_of_coordinates() {
 /// upgrade mends it.
 #[test]
 fn times_are_not_lost_in_arrays_of_others() {
-    let context = context();
-    let new = ArraySchema::sparse()
-        .dimension_with(Dimension::new("x", 0.0..=1e6).tile_extent(1000.0))
-        .attribute("a", Datatype::Int32)
-        .build()
-        .unwrap();
-    let mut schema = new.schema;
-    schema.coords_filters = only(scale());
-    let location = context.locate(&Uri::parse(URI).unwrap()).unwrap();
-    let path = (location.path).join("__schema/__1_1_0123456789abcdef0123456789abcdef");
-    let tile = GenericTile::encode(&schema.encode(), schema.version, None).unwrap();
-    location.storage.put(&path, tile.into()).unwrap();
-    write_at(&context, 10, &[(1.0, 1), (2.0, 2)]);
-    write_at(&context, 20, &[(1.0, 11), (3.0, 13)]);
-    let before = [values_at(&context, 10), values_at(&context, 20)];
-    let array = context.array(URI);
-    let refused = array.consolidate(&FragmentOptions::new()).unwrap_err();
-    assert!(matches!(refused, Error::Unsupported(_)), "{refused}");
-    assert!(refused.to_string().contains("SCALE_FLOAT"), "{refused}");
-    assert_eq!(array.open().unwrap().fragments().len(), 2);
-    assert!(array.upgrade(None).unwrap());
-    assert!(!array.upgrade(None).unwrap());
-    array.consolidate(&FragmentOptions::new()).unwrap();
-    array
-        .vacuum(Mode::Fragments, VacuumOptions::default())
-        .unwrap();
-    assert_eq!(array.open().unwrap().fragments().len(), 1);
-    assert_eq!([values_at(&context, 10), values_at(&context, 20)], before);
+    for (filter, name) in [
+        (scale(), "SCALE_FLOAT"),
+        (Filter::PositiveDelta { max_window: 1024 }, "POSITIVE_DELTA"),
+    ] {
+        let context = context();
+        let x = Dimension::new("x", 0.0..=1e6).tile_extent(1000.0);
+        let x = match name {
+            "SCALE_FLOAT" => x,
+            // No filter of reals.
+            _ => x.filters(only(Filter::Zstd { level: 1 })),
+        };
+        let new = ArraySchema::sparse()
+            .dimension_with(x)
+            .attribute("a", Datatype::Int32)
+            .build()
+            .unwrap();
+        let mut schema = new.schema;
+        schema.coords_filters = only(filter);
+        let location = context.locate(&Uri::parse(URI).unwrap()).unwrap();
+        let path = (location.path).join("__schema/__1_1_0123456789abcdef0123456789abcdef");
+        let tile = GenericTile::encode(&schema.encode(), schema.version, None).unwrap();
+        location.storage.put(&path, tile.into()).unwrap();
+        write_at(&context, 10, &[(1.0, 1), (2.0, 2)]);
+        write_at(&context, 20, &[(1.0, 11), (3.0, 13)]);
+        let before = [values_at(&context, 10), values_at(&context, 20)];
+        let array = context.array(URI);
+        let refused = array.consolidate(&FragmentOptions::new()).unwrap_err();
+        assert!(matches!(refused, Error::Unsupported(_)), "{refused}");
+        let refused = refused.to_string();
+        assert!(
+            refused.contains(name) && refused.contains("upgrade"),
+            "{refused}"
+        );
+        assert_eq!(array.open().unwrap().fragments().len(), 2);
+        assert!(array.upgrade(None).unwrap());
+        assert!(!array.upgrade(None).unwrap());
+        array.consolidate(&FragmentOptions::new()).unwrap();
+        array
+            .vacuum(Mode::Fragments, VacuumOptions::default())
+            .unwrap();
+        assert_eq!(array.open().unwrap().fragments().len(), 1);
+        assert_eq!([values_at(&context, 10), values_at(&context, 20)], before);
+    }
 }
 
 /// Cells of a tile lie in the order of the coordinates that were written, of which two read alike.
@@ -553,6 +568,11 @@ fn coordinates_are_found_where_they_read() {
         assert_eq!(between(6.5, 7.0), [3], "{capacity}");
         // All that was written lies in the box around it.
         assert_eq!(between(2.25, 7.0), [0, 1, 2, 3], "{capacity}");
+        assert_eq!(between(2.25, 2.5), [0], "{capacity}");
+        // What was written in a range and reads beside it does not.
+        assert_eq!(between(3.2, 3.7), [0; 0], "{capacity}");
+        assert_eq!(between(2.5, 6.9), [1, 2], "{capacity}");
+        assert_eq!(between(3.1, 100.0), [3], "{capacity}");
         let column = |data: Vec<u8>| PointColumn {
             data,
             offsets: None,

@@ -9,15 +9,16 @@ use super::zipped::Unzipped;
 use super::{OffsetsFormat, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
+use crate::subarray::Ranges;
 use azulejo::Array;
 use azulejo::column::{ColumnBuffers, ColumnType, ColumnView};
 use azulejo::space::Subarray;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
-use azulejo_format::NdRectangle;
 use azulejo_format::path::{fragment_path, fragment_version};
 use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, DataOrder, DimensionLabel, Layout};
 use azulejo_format::timestamped_name::TimestampedName;
+use azulejo_format::{NdRectangle, Range};
 use std::cmp::Ordering;
 
 /// What a write has made so far.
@@ -294,15 +295,24 @@ pub fn fragment_uri(array: &str, name: &str) -> Result<String> {
 /// Writes what the caller's buffers hold.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.snapshot().schema();
+    // It would write the same cells once more, which arrays that allow duplicates then have twice.
+    if state.layout == Layout::Unordered && !schema.is_dense() && !state.write.fragments.is_empty()
+    {
+        return Err(
+            "TileDB internal: ['UnorderedWriter::dowork]  (UnorderWriter: All buffers already written)"
+                .into(),
+        );
+    }
     let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
     }
     write_labels(state, open, format)?;
-    let has_fields = state
-        .buffers
-        .iter()
-        .any(|b| source(schema, &[], &b.name) == Some(Source::Field));
+    let has_fields = !only_labels(state, schema)
+        && state
+            .buffers
+            .iter()
+            .any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields && Partial::applies(state, schema) {
         submit_part(state, open, format)?;
     } else if has_fields {
@@ -364,6 +374,57 @@ fn write_fragments(
     note(state, open, &names)
 }
 
+/// Whether only labels are to be written: beside them, the coordinates of one dimension alone say
+/// what is labelled, as in the reference.
+fn only_labels(state: &State, schema: &ArraySchema) -> bool {
+    let is =
+        |buffers: &FieldBuffers, wanted: Source| source(schema, &[], &buffers.name) == Some(wanted);
+    let fields: Vec<&FieldBuffers> = (state.buffers.iter())
+        .filter(|buffers| is(buffers, Source::Field))
+        .collect();
+    let is_dimension = matches!(&*fields, [one] if schema.domain.index_of(&one.name).is_some());
+    is_dimension
+        && !schema.attributes.is_empty()
+        && state
+            .buffers
+            .iter()
+            .any(|buffers| is(buffers, Source::Label))
+}
+
+/// The coordinates that labels are for: those that are given beside them, which are to follow one
+/// another, or the selected ones.
+fn labelled(state: &State, schema: &ArraySchema, label: &DimensionLabel) -> Result<Option<Range>> {
+    let index = label.dimension as usize;
+    let given = schema.domain.dimensions.get(index).and_then(|dimension| {
+        let buffers = state.buffers.iter().find(|b| b.name == dimension.name)?;
+        Some((dimension, buffers.data.as_ref()?))
+    });
+    let Some((dimension, data)) = given else {
+        let selected = state.subarray.as_ref().map(Ranges::single).transpose()?;
+        return Ok(selected.and_then(|ranges| ranges.get(index).cloned()));
+    };
+    let refused = || {
+        Failure::new(format!(
+            "Cannot write labels '{}'; the coordinates of '{}' beside them must be consecutive points of its domain",
+            label.name, dimension.name
+        ))
+    };
+    let axis = dimension.axis().ok_or_else(refused)?;
+    let mut found: Option<(&[u8], &[u8], u64)> = None;
+    for coordinate in data.bytes().chunks_exact(dimension.datatype.size().max(1)) {
+        let offset = axis.offset_of(coordinate).ok_or_else(refused)?;
+        found = Some(match found {
+            None => (coordinate, coordinate, offset),
+            Some((first, _, before)) if before.checked_add(1) == Some(offset) => {
+                (first, coordinate, offset)
+            }
+            Some(_) => return Err(refused()),
+        });
+    }
+    let (first, last, _) = found.ok_or_else(refused)?;
+    Ok(Some(Range::new(first, last)))
+}
+
 /// Writes the values of dimension labels into their arrays.
 fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
     let schema = open.snapshot().schema();
@@ -392,11 +453,9 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);
         }
-        if let Some(ranges) = &state.subarray
-            && let Some(range) = ranges.single()?.get(label.dimension as usize)
-        {
+        if let Some(range) = labelled(state, schema, label)? {
             options = options.subarray(NdRectangle {
-                ranges: vec![range.clone()],
+                ranges: vec![range],
             });
         }
         let mut writer = array.writer(options)?;

@@ -98,6 +98,11 @@ impl StorageLayer for CountingStorage {
         self.inner.find(dir, names)
     }
 
+    fn is_folder(&self, path: &StorePath) -> Result<bool> {
+        self.stats.count("VFS.ls_num", 1);
+        self.inner.is_folder(path)
+    }
+
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         self.stats.count("VFS.ls_num", dirs.len() as u64);
         self.inner.list_all(dirs)

@@ -1,6 +1,7 @@
 //! What `import` takes.
 
 use super::time::parse_last;
+use crate::error::{CliError, Result};
 use azulejo::write::optimize::Goal;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -28,12 +29,13 @@ const CHOICES: [&str; 16] = [
 /// What `import` takes.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
+    // One argument for all paths: between two of which the first is a list clap takes no options.
     /// The files, or `-` for standard input: paths, patterns such as 'day*.csv', URIs of object
-    /// stores and web servers
+    /// stores and web servers; behind them the path or URI of the array to make
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Path or URI of the array to make
-    #[arg(required = true)]
+    /// Path or URI of the array to make.
+    #[arg(skip)]
     pub uri: String,
     /// The format, where neither the file's ending nor its first bytes name it
     #[arg(long, value_enum)]
@@ -73,6 +75,19 @@ pub struct ImportArgs {
 }
 
 impl ImportArgs {
+    /// With the last of the paths as the one of the array.
+    ///
+    /// # Errors
+    /// If there is only one path.
+    pub fn with_place(mut self) -> Result<Self> {
+        match self.files.pop() {
+            Some(uri) if !self.files.is_empty() => Ok(Self { uri, ..self }),
+            _ => Err(CliError::usage(
+                "say what is to be made of the file: azulejo import FILE.. URI",
+            )),
+        }
+    }
+
     /// Files without any wishes.
     pub fn of_files(files: Vec<String>) -> Self {
         Self {

@@ -92,6 +92,10 @@ pub struct ChoiceArgs {
     /// Dense: how many times the cells of the fragments the box around them may have
     #[arg(long, value_name = "FACTOR")]
     pub amplification: Option<f64>,
+    /// Dense: leave fragments apart whose box has cells that none of them wrote, which would be
+    /// stored as fill values and count as written
+    #[arg(long, conflicts_with = "fragments")]
+    pub no_gaps: bool,
 }
 
 /// Arguments of `azulejo vacuum`.

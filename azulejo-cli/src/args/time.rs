@@ -1,6 +1,6 @@
 //! Time travel.
 
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::moment;
 use azulejo::{Context, TimeRange};
 use clap::Args;
@@ -60,10 +60,22 @@ impl TimeArgs {
     pub fn range(&self, context: &Context, uri: &str) -> Result<TimeRange> {
         let at = self.at.as_ref();
         let at = at.map(|at| at.last(context, uri)).transpose()?;
-        Ok(TimeRange {
-            start: self.from.unwrap_or(0),
-            end: at.or(self.to).unwrap_or(u64::MAX),
-        })
+        between(self.from, at.or(self.to))
+    }
+}
+
+/// The times from one to another, both included.
+///
+/// # Errors
+/// If the first lies after the other.
+pub fn between(from: Option<u64>, to: Option<u64>) -> Result<TimeRange> {
+    let range = TimeRange {
+        start: from.unwrap_or(0),
+        end: to.unwrap_or(u64::MAX),
+    };
+    match range.start <= range.end {
+        true => Ok(range),
+        false => Err(CliError::usage("--from lies after --to")),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::value;
 use azulejo::Array;
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::json::{float_json, value_json};
+use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use measure::{Measure, What};
 use serde_json::Value as Json;
@@ -56,7 +57,8 @@ pub fn run(session: &mut Session, args: &AggArgs) -> Result<()> {
             }
             values
         }
-        None => wanted.iter().map(of_nothing).collect(),
+        // Nothing was written: what comes of no cells, of every field as where cells are sparse.
+        None => array.aggregate(ReadOptions::new().limit(0), &wanted)?,
     };
     if session.output.json {
         let fields = wanted.iter().zip(&values);
@@ -137,14 +139,6 @@ fn moment(array: &Array, what: &Aggregate, mean: f64) -> Option<String> {
     let datatype = type_of(array, what)?;
     let of_time = datatype.is_datetime() || datatype.is_time();
     (of_time && mean.is_finite()).then(|| value::tick_text(datatype, mean.round() as i64))
-}
-
-/// The aggregates of no cells at all.
-fn of_nothing(aggregate: &Aggregate) -> AggregateValue {
-    match aggregate {
-        Aggregate::Count | Aggregate::NullCount(_) => AggregateValue::Unsigned(0),
-        _ => AggregateValue::Null,
-    }
 }
 
 /// The label that a least or greatest index stands for, of an enumerated attribute.

@@ -209,6 +209,7 @@ impl ChoiceArgs {
             || self.max_fragments.is_some()
             || self.size_ratio.is_some()
             || self.amplification.is_some()
+            || self.no_gaps
     }
 }
 
@@ -228,5 +229,6 @@ fn options(session: &Session, args: &ChoiceArgs, time: TimeRange) -> FragmentOpt
         .unwrap_or(choice.min_fragments.min(choice.max_fragments));
     choice.size_ratio = args.size_ratio.unwrap_or(choice.size_ratio);
     choice.amplification = args.amplification.unwrap_or(choice.amplification);
+    choice.no_gaps = args.no_gaps;
     options
 }

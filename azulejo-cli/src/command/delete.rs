@@ -1,7 +1,7 @@
 //! `azulejo delete`: cells, fragments, or whole arrays and groups.
 
 use super::schema::plural;
-use crate::args::DeleteArgs;
+use crate::args::{DeleteArgs, between};
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use crate::size;
@@ -20,10 +20,7 @@ pub fn run(session: &mut Session, args: &DeleteArgs) -> Result<()> {
     if let Some(text) = &args.condition {
         return cells(session, args, text);
     }
-    let time = TimeRange {
-        start: args.from.unwrap_or(0),
-        end: args.to.unwrap_or(u64::MAX),
-    };
+    let time = between(args.from, args.to)?;
     match (&args.fragments[..], args.from.or(args.to)) {
         ([], None) => objects(session, args),
         ([], Some(_)) => fragments(session, args, FragmentSelection::Within(time)),

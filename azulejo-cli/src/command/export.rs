@@ -50,6 +50,11 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         _ => None,
     };
     if let Some(version) = zarr {
+        if packing.is_some() {
+            return Err(CliError::usage(
+                "a Zarr store is a folder, which is not compressed as a whole: leave out the .gz or .zst",
+            ));
+        }
         return folder(session, args, version, to_stdout);
     }
     if args.skip_damaged && matches!(format, ExportFormat::Npy | ExportFormat::Png) {
@@ -57,14 +62,17 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
             "--skip-damaged leaves cells out, which .npy and .png cannot; export to .parquet, .arrow, .csv or .ndjson",
         ));
     }
+    session.output.flush()?;
     let place = Place::new(session, &args.file, args.force)?;
-    let (cells, beside) = match format {
-        ExportFormat::Geotiff => {
-            session.output.flush()?;
-            geotiff::write(session, args, &place, packing)?
-        }
-        _ => (array(session, args, format, &place, packing)?, None),
+    let in_file = |error: CliError| match to_stdout {
+        true => error,
+        false => error.in_file(&args.file),
     };
+    let (cells, beside) = match format {
+        ExportFormat::Geotiff => geotiff::write(session, args, &place, packing),
+        _ => array(session, args, format, &place, packing).map(|cells| (cells, None)),
+    }
+    .map_err(in_file)?;
     let bytes = place.publish(session)?;
     beside.map_or(Ok(()), geotiff::Beside::publish)?;
     let file = args.file.display().to_string();
@@ -113,7 +121,7 @@ fn folder(
             "Zarr is a folder of all cells: it has no selection, and is no stream",
         ));
     }
-    let cells = zarr::write(session, args, version)?;
+    let cells = zarr::write(session, args, version).map_err(|e| e.in_file(&args.file))?;
     let file = args.file.display().to_string();
     if session.output.json {
         return session

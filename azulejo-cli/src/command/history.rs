@@ -58,7 +58,7 @@ pub fn run(session: &mut Session, args: &HistoryArgs) -> Result<()> {
             first: delete.timestamp,
             last: delete.timestamp,
             what: "delete",
-            detail: deleted(&array, &delete.kept),
+            detail: deleted(&array, delete.timestamp, &delete.kept),
             cells: None,
             bytes: None,
         });
@@ -122,13 +122,25 @@ fn row_json(event: &Event) -> Json {
     })
 }
 
-/// What a delete has taken, from what it stores: which cells stay.
-fn deleted(array: &Snapshot, kept: &Condition) -> String {
-    let mut taken = Condition::Not(Box::new(kept.clone())).pushed_down();
-    plain(&mut taken, array.schema());
+/// What a delete has taken, from what it stores: which cells stay. It means the attributes of its
+/// time, which may have been dropped since, or replaced by others of the same names.
+fn deleted(array: &Snapshot, time: u64, kept: &Condition) -> String {
+    let taken = Condition::Not(Box::new(kept.clone())).pushed_down();
     let lookup = |name: &str| array.enumeration(name);
-    azulejo::condition::format(&taken, array.schema(), &lookup)
-        .unwrap_or_else(|_| "a condition on attributes that are there no more".to_owned())
+    let shown = |schema: &ArraySchema| {
+        let mut taken = taken.clone();
+        plain(&mut taken, schema);
+        azulejo::condition::format(&taken, schema, &lookup).ok()
+    };
+    let named = array.schemas().iter();
+    let named =
+        named.filter_map(|(name, schema)| Some((TimestampedName::parse(name).ok()?, schema)));
+    let then = named
+        .filter(|(name, _)| name.t_end <= time)
+        .max_by(|(a, _), (b, _)| a.cmp_by_time(b));
+    then.and_then(|(_, schema)| shown(schema))
+        .or_else(|| shown(array.schema()))
+        .unwrap_or_else(|| "a condition on attributes that are there no more".to_owned())
 }
 
 /// What is stored compares indices of labels; where there are no labels, plain values.

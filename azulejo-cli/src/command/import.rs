@@ -13,6 +13,7 @@ use crate::import::labels::{self, LabelFile};
 use crate::import::load::{Loaded, Loader};
 use crate::import::optimize;
 use crate::import::plan::{self, Plan, Shape};
+use crate::import::profile::Profile;
 use crate::import::source::Source;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
@@ -49,23 +50,54 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         at: 0,
         left_out: None,
     };
+    // What makes the array, or would, is the first file.
+    let new_dry_run = args.dry_run && !args.append;
+    let mut documents = Vec::new();
     for at in 0..inputs.len() {
         files.at = at;
+        if at > 0 && new_dry_run {
+            let others = size::count((inputs.len() - at) as u64);
+            session.output.note(&format!(
+                "this is what the first file makes; what {others} more files hold would be added to it"
+            ));
+            break;
+        }
         let imported = import(session, &args, &mut files);
         if at > 0 && imported.is_err() && makes {
             undo(session, &args.uri);
         } else if at > 0 && imported.is_err() {
             session.output.note("the files before it are in the array");
         }
-        imported?;
+        documents.extend(imported?);
         // What follows goes into the array that the first file made.
-        args.append = !args.dry_run;
+        args.append |= !args.dry_run;
     }
     // Until the last of them is there the array is a part of what was asked for.
     if makes {
         session.context.object(&args.uri).end_making()?;
     }
-    Ok(())
+    match together(documents, args.dry_run) {
+        Some(document) => session.output.write_json(&document),
+        None => Ok(()),
+    }
+}
+
+/// One document for all files: of what would be done a list, if there are several.
+fn together(documents: Vec<Json>, dry_run: bool) -> Option<Json> {
+    if dry_run && documents.len() > 1 {
+        return Some(Json::Array(documents));
+    }
+    let mut documents = documents.into_iter();
+    let mut whole = documents.next()?;
+    for document in documents {
+        for name in ["cells", "filled", "bytes_read", "bytes_stored"] {
+            let of = |json: &Json| json.get(name).and_then(Json::as_u64).unwrap_or(0);
+            let sum = of(&whole) + of(&document);
+            whole[name] = sum.into();
+        }
+        whole["fragments"] = document["fragments"].clone();
+    }
+    Some(whole)
 }
 
 /// The files of an import, which go into the array one after the other.
@@ -108,7 +140,8 @@ impl<'a> Files<'a> {
             }
             let mut files = Vec::new();
             for (input, source) in self.inputs.iter().zip(&sources) {
-                let targets = plan::targets(schema, source.names(), &|_| None)?;
+                let chosen = args.columns.as_deref();
+                let targets = plan::targets(schema, source.names(), chosen, &|_| None)?;
                 files.push(File::new(&input.name, source, input.size, &targets));
             }
             let found = duplicates::find(session, &files, plan.rows, args.on_duplicate)?;
@@ -129,12 +162,22 @@ fn undo(session: &Session, uri: &str) {
     }
 }
 
-/// Imports a file, or several of the same kind of text.
-fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<()> {
+/// Imports a file, or several of the same kind of text. What was done as JSON, where that is asked
+/// for.
+fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
     if args.append {
         return append(session, args, files, &mut source);
+    }
+    // JSON lines have no names yet.
+    let text = &args.text;
+    let has_header = matches!(source, Source::Text(_)) && !text.no_header && text.names.is_none();
+    if has_header && only_numbers(source.names()) {
+        session.output.note(&format!(
+            "the first line of {} holds numbers only, and is taken for names; --no-header takes it for values",
+            input.name
+        ));
     }
     let wished = args.shape.label.iter();
     let labels = wished.map(|wish| LabelFile::read(session, wish));
@@ -149,7 +192,7 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             let profiles = match args.dry_run {
                 true => {
                     let look = existing::label_look(columns, &array.schema, false);
-                    source.profile(session, &look, input.size)?
+                    existing::profiles(session, &mut source, input.size, &look, &array.schema)?
                 }
                 false => existing::look(
                     session,
@@ -160,7 +203,8 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
                     false,
                 )?,
             };
-            existing::plan(session, &source, input.size, &profiles, array, None)?
+            let chosen = args.columns.as_deref();
+            existing::plan(session, &source, input.size, chosen, &profiles, array, None)?
         }
         None => {
             let look = look(args);
@@ -187,23 +231,20 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     labels::attach(&mut plan.array, &labels)?;
     // A schema that is given says its filters.
     if args.shape.schema.is_none() {
-        let goal = args.fields.goal();
-        let filters = &args.fields.filters;
-        optimize::choose(session, &source, input.size, &mut plan, goal, filters)?;
+        optimize::choose(session, &source, input.size, &mut plan, &args.fields)?;
     }
     for note in &plan.notes {
         session.output.note(note);
     }
     if args.dry_run {
-        return dry_run(session, args, &plan);
+        dry_run(session, args, &plan)?;
+        return Ok(None);
     }
     let array = plan.array.clone();
     let object = session.context.object(&args.uri);
-    object.begin_making(&source_text(args))?;
-    let created = match args.at {
-        Some(at) => session.context.array(&args.uri).create_at(array, at),
-        None => session.context.array(&args.uri).create(array),
-    };
+    let at = args.at.unwrap_or_else(azulejo::clock::next_timestamp);
+    object.begin_making(&source_text(args), Some(at))?;
+    let created = session.context.array(&args.uri).create_at(array, at);
     if let Err(error) = created {
         // What somebody else makes there is nothing that this import has begun.
         let _ = object.end_making();
@@ -221,12 +262,21 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             .try_for_each(|label| label.write(&array, args.at))
     });
     let result =
-        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Vec::new()));
+        labelled.and_then(|()| load(session, args, files, &source, &plan, &mut Added::default()));
     if result.is_err() {
         undo(session, &args.uri);
     }
     let loaded = result?;
     report(session, args, input, loaded, &HashSet::new())
+}
+
+/// Whether names of columns look like values. Those that come twice have a number behind them.
+fn only_numbers(names: &[String]) -> bool {
+    let number = |name: &String| {
+        let first = name.split('_').next().unwrap_or_default();
+        first.parse::<f64>().is_ok()
+    };
+    !names.is_empty() && names.iter().all(number)
 }
 
 /// What is noted of a file while an array is being made of it.
@@ -328,38 +378,87 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
     Ok(())
 }
 
+/// The fragments that an import has written.
+#[derive(Debug, Default)]
+struct Added {
+    names: Vec<String>,
+    /// Whether they are to be made a part of the array together, so that whoever is killed leaves no
+    /// part of a file.
+    waits: bool,
+}
+
+/// A file that is to go into an array that is there.
+struct Fit<'a> {
+    source: &'a Source<'a>,
+    size: u64,
+    chosen: Option<&'a [String]>,
+    profiles: &'a [Profile],
+    place: &'a Place,
+}
+
+impl Fit<'_> {
+    /// How it goes into the array as it is now.
+    fn plan(&self, session: &Session, array: &Array) -> Result<Plan> {
+        existing::plan(
+            session,
+            self.source,
+            self.size,
+            self.chosen,
+            self.profiles,
+            existing::as_new(array)?,
+            Some(self.place),
+        )
+    }
+}
+
 /// Adds to an array.
 fn append(
     session: &mut Session,
     args: &ImportArgs,
     files: &mut Files<'_>,
     source: &mut Source<'_>,
-) -> Result<()> {
+) -> Result<Option<Json>> {
     let input = files.input()?;
     let array = session.context.array(&args.uri).open()?;
     let schema = array.schema().clone();
+    // Those of JSON lines are known after a look only.
+    if !source.names().is_empty() {
+        check_columns(args, source.names())?;
+    }
     let columns = args.columns.clone();
     let profiles = match args.dry_run {
-        true => source.profile(
-            session,
-            &existing::label_look(columns, &schema, true),
-            input.size,
-        )?,
+        true => {
+            let look = existing::label_look(columns, &schema, true);
+            existing::profiles(session, source, input.size, &look, &schema)?
+        }
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
     let handle = session.context.array(&args.uri);
     // Rows go behind the end, and over nothing: until they are there, where it is must not change.
     let hold = (schema.is_dense() && !args.dry_run).then(|| handle.hold());
-    let hold = hold.transpose()?;
-    let array = match &hold {
+    let mut hold = hold.transpose()?;
+    let mut array = match &hold {
         Some(_) => handle.open()?,
         None => array,
     };
     let place = Place::new(&array, &args.place)?;
     let size = input.size;
-    let planned = existing::as_new(&array)?;
-    let mut plan = existing::plan(session, source, size, &profiles, planned, Some(&place))?;
-    let evolution = existing::evolution(session, source, size, &profiles, &plan)?;
+    let fit = Fit {
+        source,
+        size,
+        chosen: args.columns.as_deref(),
+        profiles: &profiles,
+        place: &place,
+    };
+    let mut plan = fit.plan(session, &array)?;
+    let mut evolution = existing::evolution(session, source, size, &profiles, &plan)?;
+    if evolution != SchemaEvolution::default() && hold.is_none() && !args.dry_run {
+        // What grows is what is there once nobody else lets it grow.
+        hold = Some(handle.hold()?);
+        array = handle.open()?;
+        plan = fit.plan(session, &array)?;
+        evolution = existing::evolution(session, source, size, &profiles, &plan)?;
+    }
     let misfits = Misfits::of(source, args.columns.as_deref(), &plan, &evolution);
     let lines = misfits.lines();
     if args.place.strict && !lines.is_empty() {
@@ -377,23 +476,31 @@ fn append(
             Some(hold) => hold.evolve(&evolution, args.at)?,
             None => handle.evolve(&evolution, args.at)?,
         }
-        let array = handle.open()?;
-        plan = existing::plan(
-            session,
-            source,
-            size,
-            &profiles,
-            existing::as_new(&array)?,
-            Some(&place),
-        )?;
+        plan = fit.plan(session, &handle.open()?)?;
     }
-    let mut fragments = Vec::new();
-    let result = load(session, args, files, source, &plan, &mut fragments);
+    // Sparse cells go beside those of others.
+    hold = hold.filter(|_| schema.is_dense());
+    let mut written = Added::default();
+    let result = load(session, args, files, source, &plan, &mut written);
+    let result = result.and_then(|loaded| {
+        match &hold {
+            _ if !written.waits => {}
+            Some(hold) => hold.commit_fragments(&written.names)?,
+            None => handle.commit_fragments(&written.names)?,
+        }
+        Ok(loaded)
+    });
     drop(hold);
-    if result.is_err() && !fragments.is_empty() {
-        let selection = FragmentSelection::Named(&fragments);
-        match session.context.array(&args.uri).delete_fragments(selection) {
-            Ok(_) => session.output.note(&format!("{} is as it was", args.uri)),
+    if result.is_err() && !written.names.is_empty() {
+        let gone = match written.waits {
+            true => handle.discard_fragments(&written.names),
+            false => {
+                let selection = FragmentSelection::Named(&written.names);
+                handle.delete_fragments(selection).map(|_| ())
+            }
+        };
+        match gone {
+            Ok(()) => session.output.note(&format!("{} is as it was", args.uri)),
             Err(error) => session
                 .output
                 .note(&format!("a part of the file is in {}: {error}", args.uri)),
@@ -433,7 +540,7 @@ fn append_dry_run(
     plan: &Plan,
     evolution: &SchemaEvolution,
     misfits: &Misfits,
-) -> Result<()> {
+) -> Result<Option<Json>> {
     let column = |at: usize| source.names().get(at).map_or("", String::as_str);
     let grows = evolution.expand_current_domain.is_some();
     if session.output.json {
@@ -462,7 +569,7 @@ fn append_dry_run(
             "new_labels": new_labels,
             "current_domain_grows": grows,
         });
-        return session.output.write_json(&json);
+        return Ok(Some(json));
     }
     let mut table = Table::new(["column", "field", "type"].map(|name| (name, Align::Left)));
     for target in &plan.targets {
@@ -482,7 +589,7 @@ fn append_dry_run(
     if grows {
         session.output.note("the current domain would grow");
     }
-    Ok(())
+    Ok(None)
 }
 
 fn load(
@@ -491,12 +598,14 @@ fn load(
     files: &mut Files<'_>,
     source: &Source<'_>,
     plan: &Plan,
-    written: &mut Vec<String>,
+    written: &mut Added,
 ) -> Result<Loaded> {
     let input = files.input()?;
     let left_out = files.left_out(session, args, plan)?;
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
     let array = session.context.array(&args.uri).open_at(range)?;
+    // What a new array has counts with its mark only; old formats have no commit for several.
+    written.waits = args.append && array.schema().version.has_subdirectories();
     let loader = Loader {
         session,
         source,
@@ -506,8 +615,9 @@ fn load(
         fill: args.fill,
         on_duplicate: args.on_duplicate,
         left_out,
+        waits: written.waits,
     };
-    loader.load(&array, plan, written)
+    loader.load(&array, plan, &mut written.names)
 }
 
 /// Says what was added: the fragments that were not there `before`.
@@ -517,7 +627,7 @@ fn report(
     input: &Input,
     loaded: Loaded,
     before: &HashSet<String>,
-) -> Result<()> {
+) -> Result<Option<Json>> {
     let array = session.context.array(&args.uri).open()?;
     let info = array.fragment_info();
     let added = info.fragments().filter(|f| !before.contains(f.name()));
@@ -526,14 +636,14 @@ fn report(
         bytes += fragment.size()?;
     }
     if session.output.json {
-        return session.output.write_json(&json!({
+        return Ok(Some(json!({
             "uri": args.uri,
             "cells": loaded.cells,
             "filled": loaded.filled,
             "fragments": array.fragments().len(),
             "bytes_read": input.size,
             "bytes_stored": bytes,
-        }));
+        })));
     }
     session.output.note(&format!(
         "{}: {}{}, {} from {}",
@@ -552,5 +662,5 @@ fn report(
             size::count(loaded.filled)
         ));
     }
-    Ok(())
+    Ok(None)
 }

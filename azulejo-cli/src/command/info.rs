@@ -40,6 +40,8 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let metadata = array.metadata()?;
     let manifest = Shown::of(session, &args.uri, array.listed_at())?;
     let advice = Survey::of(&array)?.advice();
+    let unfinished = session.context.object(&args.uri).unfinished();
+    let unfinished = unfinished.ok().flatten();
     if session.output.json {
         let versions: BTreeSet<u32> = fragments
             .fragments()
@@ -65,6 +67,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "bytes": usage.bytes,
             "manifest": manifest.json(),
             "advice": advice,
+            "unfinished": unfinished,
         }));
     }
     let schema = array.schema();
@@ -83,6 +86,12 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     contents(out, &array, &fragments, usage)?;
     if let Some(advice) = advice {
         writeln!(out, "advice             {advice}")?;
+    }
+    if let Some(source) = unfinished {
+        writeln!(
+            out,
+            "unfinished         the {source} is under way or was cut short: only a part of it may be here"
+        )?;
     }
     manifest.print(out)?;
     let shown = metadata.iter().take(SHOWN_ENTRIES);

@@ -4,6 +4,7 @@ use super::ls::{Row, Shortener};
 use super::schema::plural;
 use crate::args::TreeArgs;
 use crate::error::Result;
+use crate::output::table::one_line;
 use crate::session::Session;
 use crate::terminal::{FAINT, NAME};
 use azulejo::group::ObjectType;
@@ -116,7 +117,7 @@ fn write_children(out: &mut impl Write, node: &Node, indent: &str) -> Result<()>
         writeln!(
             out,
             "{indent}{branch}{NAME}{}{NAME:#}{}",
-            child.row.name.as_deref().unwrap_or("-"),
+            one_line(child.row.name.as_deref().unwrap_or("-")),
             suffix(child)
         )?;
         write_children(out, child, &format!("{indent}{below}"))?;

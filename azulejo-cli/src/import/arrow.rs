@@ -29,6 +29,14 @@ pub fn natural_type(field: &Field) -> Result<(Datatype, CellValNum, Option<Strin
     if let Some((datatype, cell_val_num)) = exported_type(field) {
         return Ok((datatype, cell_val_num, None));
     }
+    // They would be the numbers that periods are counted by.
+    if field.extension_type_name() == Some("pandas.period") {
+        return Err(format!(
+            "column {:?} holds pandas' periods, which cells cannot hold; .dt.to_timestamp() makes times of them, --columns \
+             leaves it out",
+            field.name()
+        ));
+    }
     type_of(field.name(), field.data_type())
 }
 

@@ -11,12 +11,14 @@ use super::target::Target;
 use crate::args::PlaceArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
+use crate::size;
 use crate::value::{self, Bound};
 use azulejo::Array;
 use azulejo::column::ColumnType;
 use azulejo::format::range::compare;
 use azulejo::format::schema::{
-    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, NewArray, SchemaEvolution,
+    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, FieldIndex, NewArray,
+    SchemaEvolution,
 };
 use azulejo::format::{NdRectangle, Range};
 use std::collections::BTreeMap;
@@ -42,7 +44,38 @@ pub fn look(
         );
         return Ok(Vec::new());
     }
-    source.profile(session, &look, size)
+    profiles(session, source, size, &look, schema)
+}
+
+/// Looks at a file for an array with this schema. Keys that no line of JSON has are missing in all of
+/// them.
+pub fn profiles(
+    session: &Session,
+    source: &mut Source<'_>,
+    size: u64,
+    look: &Look,
+    schema: &ArraySchema,
+) -> Result<Vec<Profile>> {
+    let profiles = source.profile(session, look, size)?;
+    // Rows of a dense array need no coordinates.
+    let fields = schema.fields().filter(|field| match field {
+        FieldIndex::Dimension(_) => !schema.is_dense(),
+        FieldIndex::Attribute(_) => true,
+    });
+    let names = fields.map(|field| schema.name_of(field));
+    let missing = names.filter(|name| plan::column_of(source.names(), name).is_none());
+    let missing: Vec<String> = missing.map(str::to_owned).collect();
+    source.add_keys(missing);
+    if !profiles.is_empty() {
+        return Ok(profiles);
+    }
+    // Lines without any key, such as those of a day on which nothing happened.
+    let mut rows = 0;
+    source.read(session, &[], size, &mut |first, set| {
+        rows = first + set.cell_num as u64;
+        Ok(())
+    })?;
+    Ok(vec![Profile::of_rows(rows)])
 }
 
 /// A look that finds out how many rows there are and, to add to an array, the labels.
@@ -59,12 +92,13 @@ pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bo
     }
 }
 
-/// Plans to fill an array with this schema. `place` says where cells are already, and where those
-/// of the file go.
+/// Plans to fill an array with this schema, with the columns that were `chosen`. `place` says where
+/// cells are already, and where those of the file go.
 pub fn plan(
     session: &Session,
     source: &Source<'_>,
     size: u64,
+    chosen: Option<&[String]>,
     profiles: &[Profile],
     array: NewArray,
     place: Option<&Place>,
@@ -79,7 +113,7 @@ pub fn plan(
         let attribute = schema.attributes.iter().find(|a| a.name == name)?;
         enumerations.get(attribute.enumeration.as_deref()?).cloned()
     };
-    let targets = plan::targets(schema, source.names(), &enumeration)?;
+    let targets = plan::targets(schema, source.names(), chosen, &enumeration)?;
     // Without a look there is a file with rows, as far as is known.
     let rows = profiles.first().map_or(1, |p| p.rows);
     let dims = targets.iter().filter(|t| t.is_dimension).count();
@@ -97,7 +131,7 @@ pub fn plan(
             .domain
             .dimensions
             .iter()
-            .find(|d| !source.names().contains(&d.name));
+            .find(|d| !targets.iter().any(|t| *t.column.name == *d.name));
         let missing = missing.map_or("", |d| &d.name);
         return Err(CliError::usage(format!(
             "the file has columns for some dimensions but none for {missing:?}: give all of them or none"
@@ -461,13 +495,15 @@ pub fn evolution(
         if let Some(attribute) = attribute
             && let Some(enumeration) = &target.column.enumeration
         {
-            let profile = profiles.iter().find(|p| p.name == attribute.name);
+            let column = source.names().get(target.source);
+            let profile = profiles.iter().find(|p| Some(&p.name) == column);
             if let Some(extended) = extended(enumeration, profile, attribute)? {
                 evolution.extend_enumerations.push(extended);
             }
         }
     }
     let bounds = match &plan.shape {
+        _ if plan.rows == 0 => None,
         Shape::Grid { bounds, .. } => Some(bounds.clone()),
         Shape::Coordinates(bounds) if bounds.ranges.is_empty() => None,
         Shape::Coordinates(bounds) => Some(bounds.clone()),
@@ -527,6 +563,15 @@ fn extended(
         .collect();
     if new.is_empty() {
         return Ok(None);
+    }
+    let count = (enumeration.len() + new.len()) as u64;
+    if attribute.datatype.max_integer() < count - 1 {
+        let (name, datatype) = (&attribute.name, attribute.datatype);
+        return Err(CliError::usage(format!(
+            "attribute {name:?}: {datatype} has no room for {} labels, as there would be; export the cells and import them \
+             anew with --enumerate {name} --type {name}=UINT32, or --enumerate none",
+            size::count(count)
+        )));
     }
     enumeration.extend(new).map(Some).map_err(|e| {
         CliError::usage(format!(

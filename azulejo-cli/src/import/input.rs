@@ -7,6 +7,7 @@ use crate::session::Session;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The file to import.
 #[derive(Debug)]
@@ -16,11 +17,45 @@ pub struct Input {
     path: PathBuf,
     /// Standard input, kept in a file that nobody else sees: types are chosen before cells are
     /// read, so it is read twice.
-    spooled: Option<File>,
+    spooled: Option<Arc<File>>,
     /// Its size in bytes.
     pub size: u64,
     /// Files whose records follow, of the same kind of text.
     pub rest: Vec<Input>,
+}
+
+/// Files that are decompressed and kept, at most: a process can have some hundreds open. Others are
+/// decompressed each time that they are read.
+const MOST_KEPT: usize = 64;
+
+/// How a file is opened, however often.
+#[derive(Debug, Clone)]
+pub struct Opener {
+    /// How messages name the file.
+    pub name: String,
+    path: PathBuf,
+    spooled: Option<Arc<File>>,
+}
+
+impl Opener {
+    /// The file from its beginning. One reader at a time.
+    pub fn open(&self) -> std::io::Result<File> {
+        if let Some(file) = &self.spooled {
+            let mut file = file.try_clone()?;
+            file.seek(SeekFrom::Start(0))?;
+            return Ok(file);
+        }
+        let file = File::open(&self.path)?;
+        match Packed::of(&self.path) {
+            None => Ok(file),
+            packed => {
+                let mut unpacked = tempfile::tempfile()?;
+                unpack(packed, file, &mut unpacked)?;
+                unpacked.seek(SeekFrom::Start(0))?;
+                Ok(unpacked)
+            }
+        }
+    }
 }
 
 /// The files that a name stands for.
@@ -94,9 +129,14 @@ impl Input {
         format: Option<ImportFormat>,
     ) -> Result<Vec<Self>> {
         let mut inputs: Vec<Self> = Vec::new();
+        let mut kept = 0;
         for name in names {
             for file in expanded(name)? {
-                let input = Self::open(session, &file)?;
+                let mut input = Self::open(session, &file)?;
+                kept += usize::from(input.spooled.is_some());
+                if kept > MOST_KEPT && input.opens_again() {
+                    input.spooled = None;
+                }
                 let kind = input.format(format)?;
                 let text = matches!(kind, ImportFormat::Csv | ImportFormat::Ndjson);
                 let before = inputs.last_mut();
@@ -134,7 +174,7 @@ impl Input {
                 Some(_) => unpacked().map_err(|e| input.io_error(e))?,
             };
             return Ok(Self {
-                spooled: Some(spooled),
+                spooled: Some(Arc::new(spooled)),
                 size,
                 ..input
             });
@@ -185,23 +225,29 @@ impl Input {
         };
         let (spooled, size) = copy().map_err(|e| self.io_error(e))?;
         Ok(Self {
-            spooled: Some(spooled),
+            spooled: Some(Arc::new(spooled)),
             size,
             ..self
         })
     }
 
+    /// Whether it is a file of this machine, which can be read as often as need be.
+    fn opens_again(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// How it is opened.
+    pub fn opener(&self) -> Opener {
+        Opener {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            spooled: self.spooled.clone(),
+        }
+    }
+
     /// The file from its beginning. One reader at a time.
     pub fn reader(&self) -> Result<File> {
-        let open = || match &self.spooled {
-            Some(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(0))?;
-                Ok(file)
-            }
-            None => File::open(&self.path),
-        };
-        open().map_err(|e| self.io_error(e))
+        self.opener().open().map_err(|e| self.io_error(e))
     }
 
     /// An error in reading it.

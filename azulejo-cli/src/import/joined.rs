@@ -1,9 +1,9 @@
 //! Text of several files, one behind the other.
 
-use super::input::Input;
+use super::input::{Input, Opener};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Error, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file, and what of it comes before its records.
@@ -43,7 +43,8 @@ impl Starts {
 
 /// Reads the records of files one behind the other, each file's last line ended.
 pub struct Joined {
-    waiting: VecDeque<(File, u64, bool)>,
+    /// Opened when they are read: they may be thousands.
+    waiting: VecDeque<(Opener, u64, bool)>,
     current: Option<Box<dyn Read + Send>>,
     lines: u64,
     bytes: u64,
@@ -53,30 +54,35 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Opens the files.
-    pub fn new(parts: &[Part<'_>]) -> crate::error::Result<Self> {
-        let open = |part: &Part<'_>| -> crate::error::Result<_> {
-            Ok((part.input.reader()?, part.skip, part.array))
-        };
-        Ok(Self {
-            waiting: parts
-                .iter()
-                .map(open)
-                .collect::<crate::error::Result<_>>()?,
+    /// Of these files.
+    pub fn new(parts: &[Part<'_>]) -> Self {
+        let opener = |part: &Part<'_>| (part.input.opener(), part.skip, part.array);
+        Self {
+            waiting: parts.iter().map(opener).collect(),
             current: None,
             lines: 0,
             bytes: 0,
             last: b'\n',
             starts: Starts::default(),
-        })
+        }
     }
+}
+
+/// A file, behind what comes before its records.
+fn opened(opener: &Opener, skip: u64) -> std::io::Result<File> {
+    let open = || -> std::io::Result<File> {
+        let mut file = opener.open()?;
+        file.seek(SeekFrom::Current(i64::try_from(skip).unwrap_or(i64::MAX)))?;
+        Ok(file)
+    };
+    open().map_err(|e| Error::new(e.kind(), format!("{}: {e}", opener.name)))
 }
 
 impl Read for Joined {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         loop {
             let Some(current) = &mut self.current else {
-                let Some((mut file, skip, array)) = self.waiting.pop_front() else {
+                let Some((opener, skip, array)) = self.waiting.pop_front() else {
                     return Ok(0);
                 };
                 if self.last != b'\n' {
@@ -86,10 +92,10 @@ impl Read for Joined {
                     *first = b'\n';
                     (self.last, self.lines) = (b'\n', self.lines + 1);
                     self.bytes += 1;
-                    self.waiting.push_front((file, skip, array));
+                    self.waiting.push_front((opener, skip, array));
                     return Ok(1);
                 }
-                file.seek(SeekFrom::Current(i64::try_from(skip).unwrap_or(i64::MAX)))?;
+                let file = opened(&opener, skip)?;
                 let mut starts = self.starts.0.lock().unwrap_or_else(PoisonError::into_inner);
                 starts.push((self.lines, self.bytes));
                 drop(starts);
@@ -179,7 +185,7 @@ impl<R: Read> Read for Items<R> {
             *byte = self.turn(*byte);
         }
         if read == 0 && !buffer.is_empty() && !self.ended {
-            return Err(std::io::Error::new(
+            return Err(Error::new(
                 std::io::ErrorKind::UnexpectedEof,
                 "the array of JSON is not closed: the file ends early",
             ));

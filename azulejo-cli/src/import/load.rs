@@ -54,13 +54,18 @@ pub struct Loader<'a> {
     pub on_duplicate: Option<OnDuplicate>,
     /// The rows that are left out of a sparse array, where they are known already.
     pub left_out: Option<LeftOut>,
+    /// Whether the fragments wait for the caller to commit them.
+    pub waits: bool,
 }
 
 impl Loader<'_> {
     /// Writes all cells. The names of the fragments written so far are in `written`, whether it
     /// succeeds or not.
     pub fn load(&self, array: &Array, plan: &Plan, written: &mut Vec<String>) -> Result<Loaded> {
-        let options = options_at(self.at);
+        let options = match self.waits {
+            true => options_at(self.at).uncommitted(),
+            false => options_at(self.at),
+        };
         if plan.rows == 0 {
             return Ok(Loaded::default());
         }

@@ -6,6 +6,7 @@ use super::grid::Grid;
 use super::plan::{Plan, Shape};
 use super::source::Source;
 use super::target::Target;
+use crate::args::FieldArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use azulejo::column::ColumnSet;
@@ -13,18 +14,25 @@ use azulejo::format::NdRectangle;
 use azulejo::format::schema::{ArraySchema, FieldIndex};
 use azulejo::write::optimize::{Goal, SampleCells, choose_filters, sample_bytes};
 
+/// Fewer rows say little of those that will be added to them.
+const FEW_ROWS: u64 = 100;
+
 /// Chooses the filters of a planned array by the first cells of the file that it is planned for. Those
-/// that `--filter` names (`NAME=..`) stay.
+/// that `--filter` names (`NAME=..`) stay, and all where there are few rows, unless `--optimize` asks
+/// for it.
 pub fn choose(
     session: &Session,
     source: &Source<'_>,
     size: u64,
     plan: &mut Plan,
-    goal: Goal,
-    filters: &[String],
+    fields: &FieldArgs,
 ) -> Result<()> {
+    let goal = fields.goal();
     let named = |name: &str| {
-        let names = filters.iter().filter_map(|text| text.split_once('='));
+        let names = fields
+            .filters
+            .iter()
+            .filter_map(|text| text.split_once('='));
         names.into_iter().any(|(given, _)| given == name)
     };
     let schema = &plan.array.schema;
@@ -32,7 +40,8 @@ pub fn choose(
         // Filters of the coordinates are those of all dimensions without their own.
         named(name) || (schema.domain.index_of(name).is_some() && named("@coords"))
     };
-    if !chooses_any(schema, &keeps) {
+    let few = fields.optimize.is_none() && plan.rows < FEW_ROWS;
+    if few || !chooses_any(schema, &keeps) {
         return Ok(());
     }
     let most = sample_bytes(&session.context);

@@ -268,7 +268,7 @@ pub fn new_array(
         let (attribute, enumeration) = attribute(profile, &wishes, fields, &mut notes)?;
         if let Some(enumeration) = enumeration {
             builder = builder.enumeration(enumeration.clone());
-            labels.insert(&profile.name, Arc::new(enumeration));
+            labels.insert(attribute_name(&profile.name), Arc::new(enumeration));
         }
         builder = builder.attribute_with(attribute);
     }
@@ -277,7 +277,9 @@ pub fn new_array(
         .build()
         .map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
     wishes.check(fields, &array.schema)?;
-    let targets = targets(&array.schema, names, &|name| labels.get(name).cloned())?;
+    let targets = targets(&array.schema, names, None, &|name| {
+        labels.get(name).cloned()
+    })?;
     let shape = if sparse {
         Shape::Sparse
     } else if axes.is_empty() {
@@ -379,7 +381,7 @@ pub fn new_grid(
         .build()
         .map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
     wishes.check(fields, &array.schema)?;
-    let targets = targets(&array.schema, &[column.name.to_string()], &|_| None)?;
+    let targets = targets(&array.schema, &[column.name.to_string()], None, &|_| None)?;
     let bounds = domain::data_box(&axes)?;
     grid::check_domain(&array.schema, &bounds)?;
     let rows = lengths.iter().product();
@@ -609,7 +611,7 @@ fn attribute(
     fields: &FieldArgs,
     notes: &mut Vec<String>,
 ) -> Result<(Attribute, Option<Enumeration>)> {
-    let name = &profile.name;
+    let name = attribute_name(&profile.name);
     let (mut datatype, mut cell_val_num) = match wishes.types.get(name) {
         // A plain type leaves lists lists.
         Some(&(datatype, CellValNum::ONE)) if !parse::is_text(profile.datatype) => {
@@ -640,7 +642,7 @@ fn attribute(
         let asked = fields
             .enumerate
             .as_ref()
-            .is_some_and(|names| names.contains(name));
+            .is_some_and(|names| names.iter().any(|n| n == name));
         if !asked && !profile.dictionary {
             notes.push(format!(
                 "{name:?} has {count} different values and becomes an enumeration; --enumerate none keeps plain text"
@@ -649,12 +651,15 @@ fn attribute(
         (datatype, cell_val_num) = (index, CellValNum::ONE);
         enumeration = Some(labels);
     }
+    if name != profile.name {
+        notes.push(format!(
+            "column {:?} becomes the attribute {name:?}: names that begin with {RESERVED} are the format's own",
+            profile.name
+        ));
+    }
     let mut attribute = Attribute::new(name, datatype, cell_val_num);
-    attribute.nullable = if fields.required.contains(name) {
-        false
-    } else {
-        profile.nulls > 0 || fields.nullable.contains(name)
-    };
+    let named = |names: &[String]| names.iter().any(|n| n == name);
+    attribute.nullable = !named(&fields.required) && (profile.nulls > 0 || named(&fields.nullable));
     attribute.enumeration = enumeration.as_ref().map(|e| e.name.clone());
     attribute.filters = attribute_filters(wishes, &attribute);
     Ok((attribute, enumeration))
@@ -662,10 +667,10 @@ fn attribute(
 
 /// The enumeration of a column, if it becomes one.
 fn labels(profile: &Profile, fields: &FieldArgs) -> Result<Option<Enumeration>> {
-    let name = &profile.name;
+    let name = attribute_name(&profile.name);
     let asked = match &fields.enumerate {
         Some(names) if names.iter().any(|n| n == "none") => return Ok(None),
-        Some(names) => names.contains(name),
+        Some(names) => names.iter().any(|n| n == name),
         None => false,
     };
     let found = profile
@@ -738,20 +743,50 @@ fn no_column(name: &str, profiles: &[Profile]) -> CliError {
     ))
 }
 
-/// The fields of a schema that the file has columns for, by name. The others must be able to do
-/// without.
+/// What names of columns begin with that attributes cannot have: such names are the format's own.
+const RESERVED: &str = "__";
+
+/// The name of the attribute that a column becomes: without underscores at both ends where it is
+/// reserved, as pandas' `__index_level_0__` is.
+fn attribute_name(column: &str) -> &str {
+    match column.strip_prefix(RESERVED) {
+        Some(rest) if !rest.trim_matches('_').is_empty() => rest.trim_matches('_'),
+        _ => column,
+    }
+}
+
+/// The column that fills a field.
+pub fn column_of(names: &[String], field: &str) -> Option<usize> {
+    let exact = names.iter().position(|name| name == field);
+    exact.or_else(|| names.iter().position(|name| attribute_name(name) == field))
+}
+
+/// The fields of a schema that the file has columns for, by name, among those that were `chosen`. The
+/// others must be able to do without.
 pub fn targets(
     schema: &ArraySchema,
     names: &[String],
+    chosen: Option<&[String]>,
     enumeration: &dyn Fn(&str) -> Option<Arc<Enumeration>>,
 ) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for field in schema.fields() {
         let name = schema.name_of(field);
         let is_dimension = matches!(field, FieldIndex::Dimension(_));
-        let Some(source) = names.iter().position(|n| n == name) else {
+        let found = column_of(names, name);
+        let is_chosen = |at: usize| {
+            let column = names.get(at);
+            chosen.is_none_or(|chosen| column.is_some_and(|column| chosen.contains(column)))
+        };
+        let Some(source) = found.filter(|&at| is_chosen(at)) else {
             if is_dimension && schema.is_dense() {
                 continue;
+            }
+            if found.is_some() {
+                return Err(CliError::usage(format!(
+                    "the array has a field {}, and --columns leaves that column out",
+                    quoted_name(name)
+                )));
             }
             return Err(CliError::usage(format!(
                 "the array has a field {} and the file no such column; it has {}",

@@ -36,6 +36,28 @@ pub struct Profile {
     pub note: Option<String>,
 }
 
+impl Profile {
+    /// So many rows, of no column.
+    pub fn of_rows(rows: u64) -> Self {
+        Self {
+            name: String::new(),
+            datatype: Datatype::StringUtf8,
+            cell_val_num: CellValNum::Var,
+            rows,
+            nulls: rows,
+            first_null: None,
+            bounds: None,
+            labels: None,
+            dictionary: false,
+            ordered_labels: false,
+            ascii: true,
+            bytes: 0,
+            stated: false,
+            note: None,
+        }
+    }
+}
+
 /// Least and greatest value of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {

@@ -110,6 +110,13 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Takes it that some lines of JSON may have these keys too.
+    pub fn add_keys(&mut self, names: Vec<String>) {
+        if let Self::Text(file) = self {
+            file.add_keys(names);
+        }
+    }
+
     /// How messages name a row, counted from 0: by its line, where there are lines.
     pub fn row_text(&self, session: &Session, row: u64) -> String {
         let line = match self {

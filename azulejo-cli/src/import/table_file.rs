@@ -1,6 +1,7 @@
 //! Parquet and Arrow IPC: files of record batches, which state their types.
 
 use super::arrow;
+use super::arrow_lengths;
 use super::input::Input;
 use super::profile::{Bounds, Labels, Profile};
 use super::target::Target;
@@ -71,6 +72,18 @@ impl<'a> TableFile<'a> {
             .take(6)
             .read_to_end(&mut magic)
             .map_err(|e| input.io_error(e))?;
+        if magic.starts_with(b"FEA1") {
+            return Err(input.error(
+                "Feather of version 1 is not read; pandas and pyarrow write version 2 unless told otherwise",
+            ));
+        }
+        let fits = match magic == *b"ARROW1" {
+            true => arrow_lengths::file_fits(&mut file, input.size),
+            false => arrow_lengths::stream_fits(&mut file, input.size),
+        };
+        if !fits.map_err(|e| input.io_error(e))? {
+            return Err(damaged(&input.name));
+        }
         file.seek(SeekFrom::Start(0))
             .map_err(|e| input.io_error(e))?;
         let open = || -> Result<(Kind, SchemaRef)> {

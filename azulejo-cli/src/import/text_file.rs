@@ -129,7 +129,7 @@ impl<'a> TextFile<'a> {
             .map(|n| TextProfile::new(limit(n)))
             .collect();
         let mut rows = 0;
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             let texts: Vec<bool> = profiles.iter().map(TextProfile::is_text).collect();
             let worked = work(context, blocks, |block| {
@@ -207,6 +207,15 @@ impl<'a> TextFile<'a> {
         }
     }
 
+    /// Takes it that some lines of JSON may have these keys too.
+    pub fn add_keys(&mut self, names: Vec<String>) {
+        if let Form::Lines { keys } = &mut self.form {
+            for name in names {
+                keys.add(&name);
+            }
+        }
+    }
+
     /// The names of the columns, as far as they are known without reading the file.
     pub fn names(&self) -> &[String] {
         match &self.form {
@@ -237,7 +246,7 @@ impl<'a> TextFile<'a> {
             });
         }
         let keys = Keys::new(kept.iter().cloned());
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             let worked = work(context, blocks, |block| {
                 let block: TextBlock = match &self.form {
@@ -270,7 +279,7 @@ impl<'a> TextFile<'a> {
 
     /// The line of a record, counted from 0, where lines have numbers: by looking for it.
     pub fn line_of(&self, context: &Context, wanted: u64) -> Result<String> {
-        let mut place = self.start(context)?;
+        let mut place = self.start(context);
         while let Some(blocks) = place.read(self)? {
             for block in blocks {
                 let lines = line_ends(&block.data);
@@ -296,21 +305,21 @@ impl<'a> TextFile<'a> {
         Ok(format!("row {}", wanted + 1))
     }
 
-    fn start(&self, context: &Context) -> Result<Place> {
-        let joined = Joined::new(&self.parts)?;
+    fn start(&self, context: &Context) -> Place {
+        let joined = Joined::new(&self.parts);
         // Cut and read, a block takes about eight times its size; all threads have two.
         let threads = context.install(rayon::current_num_threads);
         let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX)
             / (4 * 8 * 2 * threads);
         let block = share.clamp(LEAST_BLOCK, BLOCK);
-        Ok(Place {
+        Place {
             starts: joined.starts.clone(),
             reader: BlockReader::new(joined, block),
             byte: 0,
             line: 0,
             row: 0,
             at_once: 2 * threads,
-        })
+        }
     }
 }
 
@@ -548,7 +557,8 @@ fn head(input: &Input) -> Result<(Vec<u8>, usize)> {
         .map_err(|e| input.io_error(e))?;
     match &head[..] {
         [0xef, 0xbb, 0xbf, ..] => Ok((head, 3)),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+        // With a mark of its order, or without one.
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
             Err(input.error("the text is UTF-16; make it UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"))
         }
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => Err(input.error(

@@ -203,7 +203,7 @@ pub fn shorten(text: &str, width: usize) -> std::borrow::Cow<'_, str> {
 }
 
 /// Text on one line: control characters as escapes.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
     }

@@ -143,10 +143,16 @@ impl ArraySchema {
     /// times. Nothing else changes: every version's model has what older ones lack at its default.
     #[must_use]
     pub fn upgraded(&self) -> Option<Self> {
+        self.upgraded_beside(true)
+    }
+
+    /// As [`Self::upgraded`]; `zipped`: whether the array may have fragments of zipped coordinates
+    /// (below version 5). Filters that only want numbers to ascend may be as old as these, for which
+    /// the reference looks at them in the latest schema.
+    #[must_use]
+    pub fn upgraded_beside(&self, zipped: bool) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
-        // Those that only want numbers to ascend may be as old as zipped coordinates, for which the
-        // reference looks at them in the latest schema.
-        let loses_times = self.check_times_filters(true).is_err();
+        let loses_times = self.check_times_filters(zipped).is_err();
         (version != self.version || loses_times).then(|| {
             let own = self.with_own_filters();
             let schema = if loses_times {

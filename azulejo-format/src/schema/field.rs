@@ -25,6 +25,17 @@ pub struct CellType {
     pub nullable: bool,
 }
 
+impl CellType {
+    /// Whether cells of `other` are stored alike and mean the same: bytes may have become geometries
+    /// since, or these bytes.
+    #[must_use]
+    pub fn is_stored_as(&self, other: &Self) -> bool {
+        let alike =
+            self.datatype == other.datatype || self.datatype.is_byte() && other.datatype.is_byte();
+        alike && self.cell_val_num == other.cell_val_num && self.nullable == other.nullable
+    }
+}
+
 impl ArraySchema {
     /// What the cells of the field with a name are, if there is one.
     #[must_use]

@@ -151,6 +151,8 @@ def write(
         raise TypeError(
             f"what is written is a numpy array, a dict of them, a data frame or an Arrow table, not {type(data).__name__}"
         )
+    if index is not None and not table and not isinstance(data, Mapping):
+        raise TypeError("index names columns, of which a plain array has none")
     index = [index] if isinstance(index, str) else index
     grid = not table and index is None
     kind = ctx.core.object_type(uri)

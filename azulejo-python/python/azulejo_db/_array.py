@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _datafusion, _time
 from ._changing import Changing
-from ._context import Context, shared
+from ._context import Context, rooted, shared
 from ._dimension import Dimension
 from ._metadata import Metadata
 from ._reading import Reading
@@ -51,7 +51,7 @@ class Array(Reading, Changing):
     ):
         if mode not in ("r", "w"):
             raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
-        self._uri, self._mode, self._ctx, self._attr = str(uri), mode, ctx or shared(), _attr
+        self._uri, self._mode, self._ctx, self._attr = rooted(str(uri)), mode, ctx or shared(), _attr
         self._asked = _range or (_time.first(since), _time.last(at))
         #: The array of which this is one attribute: what one of them writes the other shows.
         self._whole: Array | None = None
@@ -178,7 +178,7 @@ class Array(Reading, Changing):
 
     @property
     def uri(self) -> str:
-        """Where it lies."""
+        """Where it lies: of local files the whole path."""
         return self._uri
 
     @property

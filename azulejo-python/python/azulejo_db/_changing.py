@@ -12,7 +12,7 @@ import numpy as np
 from . import _time
 from ._cells import celled, numpy_to_column
 from ._expr import Condition, condition_text
-from ._given import given, index_names, is_frame, is_null, tabled
+from ._given import given, index_names, is_frame, is_null, streamed, tabled
 from ._index import Axis, Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
@@ -115,7 +115,7 @@ class Changing:
         return names
 
     def _write_table(self, table: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
-        stream = getattr(table, "__arrow_c_stream__", None)
+        stream = getattr(streamed(table), "__arrow_c_stream__", None)
         if stream is None:
             raise TypeError(
                 f"{self._uri} is written with a dict of columns, a data frame or an Arrow table, not {type(table).__name__}"

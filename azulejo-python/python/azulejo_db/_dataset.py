@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from ._expr import Condition, col
-from ._query import Query
+from ._query import Query, without_no_times
 from ._types import cell_type, dtype_of, is_bytes, is_text
 
 if TYPE_CHECKING:
@@ -128,17 +128,26 @@ class _Whole:
 
 
 def _named(schema: pa.Schema) -> pa.Schema:
-    """A schema whose columns all have names, so that they can be asked for."""
-    return pa.schema([field.with_name(field.name or _VALUE) for field in schema], schema.metadata)
+    """A schema whose columns all have names, so that they can be asked for. Times may be none (NaT), which
+    is null here.
+    """
+    fields = [field.with_name(field.name or _VALUE) for field in schema]
+    return pa.schema([f.with_nullable(True) if _is_time(f.type) else f for f in fields], schema.metadata)
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
 
 
 def _rows(query: Query) -> pa.RecordBatchReader:
     """The rows of a query, under such names."""
     reader = pa.RecordBatchReader.from_stream(query)
-    if "" not in reader.schema.names:
-        return reader
     schema = _named(reader.schema)
-    batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    if schema.names == reader.schema.names and not any(map(_is_time, schema.types)):
+        return reader
+    batches = (
+        pa.RecordBatch.from_arrays(list(map(without_no_times, batch.columns)), schema=schema) for batch in reader
+    )
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
@@ -270,8 +279,11 @@ class _Translator:
         if name in ("is_null", "is_valid") and field.get("nullable"):
             if options is not None and options.as_py().get("nan_is_null"):
                 return None
-            column = col(field["name"])
-            return column.is_null() if (name == "is_null") != negated else column.not_null()
+            column, wants_nulls = col(field["name"]), (name == "is_null") != negated
+            if wants_nulls and dtype_of(field["datatype"]).kind in "mM":
+                # So is what is no time, which the engine does not take for null.
+                return None
+            return column.is_null() if wants_nulls else column.not_null()
         return None
 
     def _comparison(self, name: str, below: list[_Node]) -> tuple[str, dict, Any] | None:

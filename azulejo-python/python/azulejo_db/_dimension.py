@@ -316,6 +316,9 @@ def as_time(value: Any, kind: str = "M") -> Any:
         value = value[()]
     try:
         if kind == "m":
+            if isinstance(value, dt.time) and value.tzinfo is None:
+                # A time of day is how long the day has lasted.
+                value = dt.datetime.combine(dt.date.min, value) - dt.datetime.min
             found = value.to_timedelta64() if hasattr(value, "to_timedelta64") else np.timedelta64(value)
         else:
             if isinstance(value, str):

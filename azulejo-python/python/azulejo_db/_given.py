@@ -116,6 +116,16 @@ def _from_polars(values: Any) -> Given:
     return _objects(values.to_list()), mask
 
 
+def streamed(data: Any) -> Any:
+    """A table as one whose stream can be taken: polars gives columns of nulls alone, which say nothing of their
+    type, in a way that is not Arrow's.
+    """
+    if type(data).__module__.partition(".")[0] != "polars" or not hasattr(data, "to_arrow"):
+        return data
+    nothing = any(str(kind) == "Null" for kind in getattr(data, "dtypes", ()))
+    return data.to_arrow() if nothing else data
+
+
 def is_frame(data: Any) -> bool:
     """Whether it is a data frame of pandas'."""
     return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
@@ -165,7 +175,7 @@ def settled(name: str, values: Any) -> Given:
     cells = [v for v, n in zip(found.reshape(-1).tolist(), null.reshape(-1)) if not n]
     if all(isinstance(v, str) for v in cells):
         return found, null if null.any() else None
-    for kind, classes in {"M": (dt.date, np.datetime64), "m": (dt.timedelta, np.timedelta64)}.items():
+    for kind, classes in {"M": (dt.date, np.datetime64), "m": (dt.timedelta, np.timedelta64, dt.time)}.items():
         if all(isinstance(v, classes) for v in cells):
             times = _times(name, cells, kind)
             made = np.full(found.shape, "NaT", times.dtype)

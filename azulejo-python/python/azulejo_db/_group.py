@@ -9,11 +9,13 @@ from typing import Any
 
 from . import _time
 from ._array import Array
-from ._context import Context, shared
+from ._context import Context, rooted, shared
 from ._metadata import Metadata
 from .errors import NotFoundError
 
 _NOTHING: Any = object()
+#: Other names of the services of object stores, and those that locations of members have.
+_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "azure", "abfs": "abfss"}
 
 
 class Group(MutableMapping[str, Any]):
@@ -28,7 +30,7 @@ class Group(MutableMapping[str, Any]):
         ctx: Context | None = None,
         _range: tuple[int, int] | None = None,
     ):
-        self._uri, self._mode, self._ctx = str(uri), mode, ctx or shared()
+        self._uri, self._mode, self._ctx = rooted(str(uri)), mode, ctx or shared()
         self._range = _range or (0, _time.last(at))
         self._load()
 
@@ -50,7 +52,7 @@ class Group(MutableMapping[str, Any]):
 
     @property
     def uri(self) -> str:
-        """Where it lies."""
+        """Where it lies: of local files the whole path."""
         return self._uri
 
     @property
@@ -168,9 +170,9 @@ class Group(MutableMapping[str, Any]):
         if relative and not opened and not os.path.isabs(uri) and "://" not in uri:
             # A name in the group, whatever the current folder.
             return uri, True, name
-        base, whole = _whole(self._uri) + "/", _whole(uri)
-        if relative is not False and whole.startswith(base):
-            return whole[len(base):], True, name
+        base, place = whole(self._uri) + "/", whole(uri)
+        if relative is not False and place.startswith(base):
+            return place[len(base):], True, name
         return uri, bool(relative), name
 
     def _change(self, added: list[tuple[str, bool, str | None]], removed: list[str]) -> None:
@@ -203,13 +205,18 @@ class Group(MutableMapping[str, Any]):
         return f"<azulejo_db.Group {self._uri!r}: {', '.join(self)}>"
 
 
-def _whole(uri: str) -> str:
+def whole(uri: str) -> str:
     """A place by one name, however it is given: from the current folder, or as a URI."""
     path = uri.removeprefix("file://").rstrip("/")
+    scheme, is_uri, rest = path.partition("://")
+    if is_uri:
+        return f"{_SCHEMES.get(scheme.lower(), scheme.lower())}://{rest}"
     # Where a way back leads through a link, only the file system knows.
-    if "://" in path or ".." in path.split("/"):
+    if ".." in path.split("/"):
         return path
-    return os.path.abspath(path).replace(os.sep, "/")
+    found = os.path.abspath(path).replace(os.sep, "/")
+    # Two slashes are one here, as for the engine; on Windows they begin a host's name.
+    return f"/{found.lstrip('/')}" if os.sep == "/" else found
 
 
 def _reopened(uri: str, mode: str, ctx: Context, time_range: tuple[int, int]) -> Group:

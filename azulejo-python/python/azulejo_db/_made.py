@@ -12,7 +12,7 @@ import numpy as np
 from ._array import EMPTY_DIMS, Array, empty_dims
 from ._context import Context
 from ._core import Batches
-from ._given import all_bytes, index_names, is_frame, settled, tabled
+from ._given import all_bytes, index_names, is_frame, settled, streamed, tabled
 from ._index import Box
 from ._optimize import optimized
 from ._schema import Schema, _pipeline
@@ -94,7 +94,7 @@ def table(
         schema = Schema._table(fields, index)
     else:
         # One stream: it may be the only one that there is.
-        rows = data.__arrow_c_stream__()
+        rows = streamed(data).__arrow_c_stream__()
         schema = Schema.from_arrow(rows, index)
         if optimize is not None:
             kept = Batches(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 #: What a dense array's query decodes is not counted beforehand.
 _MUCH = 2**63
+#: The tick of what is no time.
+_NO_TIME = -(2**63)
+_SECONDS = ("DATETIME_SEC", "TIME_SEC")
 #: Bytes with which rows begin that may be more than memory can hold.
 _FIRST = 64 << 20
 
@@ -165,12 +169,16 @@ class Query:
             memory[name].resize((done, *inner), refcheck=False)
         return memory
 
-    def _plain(self) -> list[dict] | None:
-        """The fields, if all of them are numbers and times as numpy has them."""
+    def _known(self) -> list[dict]:
+        """Those of the fields that are dimensions and attributes."""
         schema = self._array.schema
         known = {field["name"]: field for field in (*schema.dims, *schema.attrs)}
-        fields = [known.get(name) for name in self._fields]
-        return fields if all(f is not None and is_plain(f) for f in fields) else None
+        return [known[name] for name in self._fields if name in known]
+
+    def _plain(self) -> list[dict] | None:
+        """The fields, if all of them are numbers and times as numpy has them."""
+        fields = self._known()
+        return fields if len(fields) == len(self._fields) and all(map(is_plain, fields)) else None
 
     def count(self) -> int:
         """The number of rows."""
@@ -199,10 +207,15 @@ class Query:
             raise
 
     def to_arrow(self) -> Any:
-        """All rows as a ``pyarrow.Table``."""
+        """All rows as a ``pyarrow.Table``. What is no time (NaT) is null."""
         import pyarrow as pa
 
-        return self._streamed(lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+        table = self._streamed(lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+        for i, column in enumerate(table.columns):
+            some = without_no_times(column)
+            if some is not column:
+                table = table.set_column(i, table.schema.field(i).with_nullable(True), some)
+        return table
 
     def to_pandas(self, **options: Any) -> Any:
         """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``.
@@ -222,10 +235,18 @@ class Query:
         return pd.DataFrame(self.to_numpy(), copy=False)
 
     def to_polars(self) -> Any:
-        """All rows as a ``polars.DataFrame``."""
+        """All rows as a ``polars.DataFrame``. What is no time (NaT) is null."""
         import polars as pl
 
-        return self._streamed(pl.DataFrame)
+        if not self._raw and any(f["datatype"] in _SECONDS and f["cell_val_num"] == 1 for f in self._known()):
+            # Which it makes other units of, in which what is no time would be 1970.
+            with contextlib.suppress(ModuleNotFoundError):
+                return pl.DataFrame(_Table(self.to_arrow()))
+        frame = self._streamed(pl.DataFrame)
+        times = [name for name, kind in frame.schema.items() if isinstance(kind, (pl.Datetime, pl.Duration))]
+        # It takes them for moments, most of which it cannot show.
+        plain = [pl.when(pl.col(n).cast(pl.Int64) != _NO_TIME).then(pl.col(n)).alias(n) for n in times]
+        return frame.with_columns(plain) if plain else frame
 
     # -- off the event loop's thread ----------------------------------------------------------
 
@@ -258,6 +279,30 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._reader.arrow_stream(self._views, self._raw)
+
+
+class _Table:
+    """A table, for who would take one of pyarrow's in another way than a stream."""
+
+    def __init__(self, table: Any):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def without_no_times(column: Any) -> Any:
+    """A column of Arrow's in which what is no time (NaT) is null; all others as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # In other units than these the engine has left it out.
+    if not (pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)):
+        return column
+    ticks = column.cast(pa.int64())
+    if pc.min(ticks).as_py() != _NO_TIME:
+        return column
+    return pc.if_else(pc.equal(ticks, _NO_TIME), pa.scalar(None, column.type), column)
 
 
 def _room(types: dict[str, tuple[np.dtype, tuple[int, ...]]], cells: int) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ._context import Context
-from ._group import Group
+from ._group import Group, whole
 from ._job import Job
 from ._metadata import encoded
 from .errors import AzulejoError, NotFoundError
@@ -121,9 +121,9 @@ def swap(
     gone = ctx.core.replace_members(uri, list(members))
     job.keep()
     _settle(ctx, uri, stored, generation)
-    base = uri.rstrip("/") + "/"
+    base = whole(uri) + "/"
     for location in gone:
-        if _below(location, base):
+        if whole(location).startswith(base):
             # What cannot be deleted is no part of the dataset any more.
             with contextlib.suppress(AzulejoError):
                 ctx.core.delete(location, True)
@@ -153,11 +153,6 @@ def _settle(
     group = Group(uri, ctx=ctx)
     if not _is_whole(group) and not is_ours(group):
         _put(ctx, uri, others)
-
-
-def _below(location: str, base: str) -> bool:
-    plain = [text.removeprefix("file://") for text in (location, base)]
-    return plain[0].startswith(plain[1])
 
 
 def _put(ctx: Context, uri: str, stored: Mapping[str, tuple[str, bytes]]) -> None:

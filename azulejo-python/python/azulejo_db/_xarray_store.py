@@ -114,7 +114,7 @@ class AzulejoStore(WritableCFDataStore):
     """A group as a store of variables."""
 
     def __init__(self, uri: str, *, at: Any = None, ctx: Any = None, mode: str = "r"):
-        self._uri, self._at, self._ctx, self._mode = uri, at, ctx or _context.shared(), mode
+        self._uri, self._at, self._ctx, self._mode = _context.rooted(uri), at, ctx or _context.shared(), mode
         self._group: Group | None = None
         self._append_dim: str | None = None
         self._region: Mapping[str, slice] = {}
@@ -261,6 +261,7 @@ class AzulejoStore(WritableCFDataStore):
                     raise ExistsError(f"{self._uri}: {member!r} is a group below, no variable: rename one of them")
                 for key, value in variable.attrs.items():
                     _stored(f"variable {name!r}", key, value)
+        chosen = set(map(_encode_variable_name, check_encoding_set))
         for name, variable in variables.items():
             name = _encode_variable_name(name)
             member = _member(name)
@@ -270,7 +271,7 @@ class AzulejoStore(WritableCFDataStore):
                 folder = f"{member}.{secrets.token_hex(4)}"
             array = arrays.get(member)
             if array is None:
-                array, folder = self._create(name, member, folder, variable, job)
+                array, folder = self._create(name, member, folder, variable, job, given=name in chosen)
                 created.append((folder, True, member))
                 self._write(array, True, variable, checks, job)
             elif checks.is_written(variable, self._mode):
@@ -317,9 +318,11 @@ class AzulejoStore(WritableCFDataStore):
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
     def _create(
-        self, name: str, member: str, folder: str, variable: xr.Variable, job: Job
+        self, name: str, member: str, folder: str, variable: xr.Variable, job: Job, *, given: bool
     ) -> tuple[Array, str]:
-        """An array for a new variable, and the folder in which it lies: another one where that is taken."""
+        """An array for a new variable, and the folder in which it lies: another one where that is taken.
+        ``given``: whether its encoding is the caller's own, not what another file has left there.
+        """
         encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
         attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
@@ -337,7 +340,7 @@ class AzulejoStore(WritableCFDataStore):
                 shape, np.dtype(dtype).itemsize or 8 if dtype not in (str, bytes) else 8
             )
         fill = attrs.get("_FillValue") if dtype not in (str, bytes) and dtype.kind != "S" else None
-        filters = encoding.get("filters") or encoding.get("tiledb_filters") or list(_ZSTD)
+        filters = _filters(encoding, given)
         made = [
             Dim(d, (0, 0), 1) if d == _SCALAR else Dim(d, (0, int(_TOP - 2 * t)), int(t))
             for d, t in zip(dims, tiles)
@@ -371,6 +374,20 @@ class AzulejoStore(WritableCFDataStore):
 
     def close(self) -> None:
         pass
+
+
+def _filters(encoding: Mapping[str, Any], given: bool) -> Any:
+    """The filters that an encoding asks for: none, if that is what it says. What another engine has left
+    under their name, such as Zarr's codecs, are none of ours.
+    """
+    found = encoding.get("filters")
+    if found is not None and not given:
+        steps = [found] if isinstance(found, (str, Mapping)) else list(found)
+        ours = steps and all(isinstance(s, str) or (isinstance(s, Mapping) and "filter" in s) for s in steps)
+        found = steps if ours else None
+    if found is None:
+        found = encoding.get("tiledb_filters")
+    return list(_ZSTD) if found is None else found
 
 
 def _plain(value: Any) -> Any:

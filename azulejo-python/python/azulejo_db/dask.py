@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _made, _time
 from ._array import Array
-from ._context import Context, shared
+from ._context import Context, rooted, shared
 from ._expr import Condition, condition_text
 from ._job import Job, Place, done, is_dask
 from ._schema import Schema
@@ -128,7 +128,7 @@ def write(
     named = dict(data) if isinstance(data, Mapping) else {name: data}
     if mode not in ("w-", "r+", "a"):
         raise ValueError(f"mode is 'w-', 'r+' or 'a', not {mode!r}")
-    target = uri.uri if isinstance(uri, Array) else os.fspath(uri)
+    target = uri.uri if isinstance(uri, Array) else rooted(uri)
     ctx = uri._ctx if isinstance(uri, Array) else ctx or shared()
     if mode == "w-":
         first, shape = next(iter(named.values())), _one_shape(named)
@@ -275,7 +275,7 @@ def write_table(
 
     if mode not in ("w-", "a"):
         raise ValueError(f"mode is 'w-' or 'a', not {mode!r}")
-    target = uri.uri if isinstance(uri, Array) else os.fspath(uri)
+    target = uri.uri if isinstance(uri, Array) else rooted(uri)
     ctx = uri._ctx if isinstance(uri, Array) else ctx or shared()
     if mode == "w-":
         if not index:

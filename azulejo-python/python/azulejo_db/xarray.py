@@ -28,11 +28,19 @@ from .errors import AzulejoError, ExistsError
 
 #: What a tree may do to what is there.
 _TREE_MODES = ("w-", "w", "a")
+#: What xarray calls the variable of an array without a name of its own, and the attribute that keeps
+#: a name that one of its coordinates has.
+_UNNAMED, _NAMED = "__xarray_dataarray_variable__", "__xarray_dataarray_name__"
+
+
+def _root(uri: Any) -> str:
+    """Where a dataset lies. As with xarray's other engines ``~`` is the user's own folder."""
+    path = os.fspath(uri) if isinstance(uri, os.PathLike) else str(uri)
+    return _context.rooted(os.path.expanduser(path))
 
 
 def _place(filename_or_obj: Any, group: str | None, ctx: Any, at: Any = None) -> str:
-    uri = os.fspath(filename_or_obj) if isinstance(filename_or_obj, os.PathLike) else str(filename_or_obj)
-    return _replace.place(uri, group, ctx, at)
+    return _replace.place(_root(filename_or_obj), group, ctx, at)
 
 
 class AzulejoBackend(BackendEntrypoint):
@@ -47,8 +55,7 @@ class AzulejoBackend(BackendEntrypoint):
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         if not isinstance(filename_or_obj, (str, os.PathLike)):
             return False
-        path = os.fspath(filename_or_obj)
-        return os.path.isdir(os.path.join(path, "__group"))
+        return os.path.isdir(os.path.join(os.path.expanduser(os.fspath(filename_or_obj)), "__group"))
 
     def open_dataset(
         self,
@@ -201,15 +208,34 @@ class DatasetAccessor:
         cells count once the result is computed.
         """
         mode = _checks.mode(mode, append_dim, region)
-        ctx = _context.shared(config, key)
+        ctx, root = _context.shared(config, key), _root(uri)
 
         def fill(job: Job) -> None:
             _dump(
-                self._dataset, os.fspath(uri), group, job, ctx, mode=mode, append_dim=append_dim,
+                self._dataset, root, group, job, ctx, mode=mode, append_dim=append_dim,
                 region=region, encoding=encoding, unlimited_dims=unlimited_dims,
             )
 
         return done(ctx, fill, compute)
+
+
+@xr.register_dataarray_accessor("azulejo")
+class DataArrayAccessor:
+    """What ``array.azulejo`` offers."""
+
+    def __init__(self, array: xr.DataArray):
+        self._array = array
+
+    def to(self, uri: str | os.PathLike, **options: Any) -> Any:
+        """Writes the array as a dataset of one variable, which ``xarray.open_dataarray`` gives back;
+        the options are those of :meth:`DatasetAccessor.to`.
+        """
+        name = self._array.name
+        is_named = name is not None and name not in self._array.coords and name not in self._array.dims
+        dataset = self._array.to_dataset(name=name if is_named else _UNNAMED)
+        if name is not None and not is_named:
+            dataset.attrs[_NAMED] = name
+        return dataset.azulejo.to(uri, **options)
 
 
 @xr.register_datatree_accessor("azulejo")
@@ -237,7 +263,7 @@ class TreeAccessor:
         """
         if mode not in _TREE_MODES:
             raise ValueError(f"mode is one of {_TREE_MODES}, not {mode!r}")
-        ctx, root = _context.shared(config, key), os.fspath(uri)
+        ctx, root = _context.shared(config, key), _root(uri)
         unknown = set(encoding or {}) - set(self._tree.groups)
         if unknown:
             raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
@@ -274,4 +300,4 @@ class TreeAccessor:
             raise
 
 
-__all__ = ["AzulejoBackend", "AzulejoStore", "DatasetAccessor", "TreeAccessor"]
+__all__ = ["AzulejoBackend", "AzulejoStore", "DataArrayAccessor", "DatasetAccessor", "TreeAccessor"]

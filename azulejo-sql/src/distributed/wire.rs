@@ -37,6 +37,8 @@ pub struct ScanParts {
     /// The columns that come out.
     pub schema: SchemaRef,
     unwritten: bool,
+    /// Whether CHAR is bytes.
+    bytes: bool,
     /// Their indices among the table's.
     pub projection: Vec<usize>,
     selection: Selection,
@@ -59,6 +61,7 @@ impl ScanParts {
             pinned: scan.array().pin(),
             schema: Arc::clone(scan.output()),
             unwritten: scan.unwritten(),
+            bytes: scan.columns().bytes(),
             projection: scan.projection().to_vec(),
             selection: scan.selection().clone(),
             parts: scan.parts().to_vec(),
@@ -76,7 +79,7 @@ impl ScanParts {
     pub fn open(&self, context: &Context) -> Result<ArrayScan> {
         let array = context.array(&self.uri).open_pinned(&self.pinned);
         let array = array.map_err(external)?;
-        let columns = Arc::new(TableColumns::of(&array)?);
+        let columns = Arc::new(TableColumns::of(&array, self.bytes)?);
         let mut options = TableOptions::new();
         options.unwritten = self.unwritten;
         let scan = ArrayScan::new(
@@ -113,6 +116,7 @@ impl ScanParts {
         StreamWriter::try_new(&mut schema, &self.schema)?.finish()?;
         write_block(w, &schema);
         w.flag(self.unwritten);
+        w.flag(self.bytes);
         write_indices(w, &self.projection);
         match &self.selection {
             Selection::Nothing => w.flag(false),
@@ -157,6 +161,7 @@ impl ScanParts {
         let pinned = PinnedSnapshot::decode(read_block(r)?)?;
         let schema = read_block(r)?;
         let unwritten = r.flag(WHAT)?;
+        let bytes = r.flag(WHAT)?;
         let projection = read_indices(r)?;
         let selection = if r.flag(WHAT)? {
             let subarray = Subarray::decode(read_block(r)?)?;
@@ -184,6 +189,7 @@ impl ScanParts {
             pinned,
             schema: Arc::new(Schema::empty()),
             unwritten,
+            bytes,
             projection,
             selection,
             parts,

@@ -310,6 +310,7 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
         "TIMESTAMP '1970-01-01T00:00:01'",
         "TIMESTAMP '1970-01-01T00:00:01.000000001'",
     );
+    let zoned = "'1970-01-01T00:00:00.5Z', 'Timestamp(Nanosecond, Some(\"+00:00\"))'";
     let cases: &[(String, &[&str])] = &[
         (format!("t < {half}"), &["0", "1"]),
         (format!("t <= {half}"), &["0", "1"]),
@@ -339,6 +340,35 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             &["2"],
         ),
         ("d < now()".to_owned(), &["0", "1", "2"]),
+        // So do moments of a zone.
+        (format!("t < arrow_cast({zoned})"), &["0", "1"]),
+        (format!("u = arrow_cast({zoned})"), &[]),
+        (format!("d < arrow_cast({zoned})"), &["0", "1"]),
+        // Text beside days may have a time of day, too.
+        ("d < '1970-01-01 12:00:00'".to_owned(), &["0", "1"]),
+        ("d <= '1970-01-01T12:00:00'".to_owned(), &["0", "1"]),
+        ("'1970-01-01 12:00' < d".to_owned(), &["2", "3"]),
+        ("d = '1970-01-01 12:00:00'".to_owned(), &[]),
+        (
+            "NOT d = '1970-01-01 12:00'".to_owned(),
+            &["0", "1", "2", "3"],
+        ),
+        ("d = '1970-01-02 00:00:00'".to_owned(), &["2"]),
+        ("d = '1970-01-02 00:00'".to_owned(), &["2"]),
+        (
+            "d IN ('1970-01-01 12:00:00', '1970-01-02')".to_owned(),
+            &["2"],
+        ),
+        (
+            "d BETWEEN '1970-01-01 00:00' AND '1970-01-02 12:00:00'".to_owned(),
+            &["1", "2"],
+        ),
+        (
+            "d > '9999-12-30 12:00:00' OR d < '0001-01-01 00:00:01'".to_owned(),
+            &["0", "3"],
+        ),
+        ("t < '1970-01-01 00:00'".to_owned(), &["0"]),
+        ("u = '1970-01-01T00:00'".to_owned(), &["1"]),
         // So does text that is a moment.
         ("t < '1970-01-01T00:00:00.5'".to_owned(), &["0", "1"]),
         ("t = '1970-01-01T00:00:00.5'".to_owned(), &[]),
@@ -385,6 +415,8 @@ async fn moments_between_two_ticks_are_neither() -> TestResult {
             assert_eq!(rows(&session, &truth).await?, *expected, "{truth}");
         }
     }
+    let none = "DELETE FROM stored WHERE d = '1970-01-01 12:00:00'";
+    rows(&session, none).await?;
     rows(&session, &format!("DELETE FROM stored WHERE t = {half}")).await?;
     let count = "SELECT count(*) FROM stored";
     assert_eq!(rows(&session, count).await?, ["4"]);

@@ -253,7 +253,7 @@ pub fn rows_of(table: &ArrayTable) -> TestResult<MemTable> {
         .layout(Layout::Unordered)
         .matching_only();
     let read = table.array().read(options)?.read_all()?;
-    let batch = read.to_record_batch(ArrowOptions::new().views(true))?;
+    let batch = read.to_record_batch(ArrowOptions::new().views(true).trimmed(true))?;
     let batch = RecordBatch::try_new(table.schema(), batch.columns().to_vec())?;
     Ok(MemTable::try_new(table.schema(), vec![vec![batch]])?)
 }

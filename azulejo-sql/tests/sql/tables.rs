@@ -239,6 +239,16 @@ async fn tables_as_they_were() -> TestResult {
         ("azulejo('mem://levels')", "2"),
         ("azulejo('mem://levels', at => '1970-01-02')", "1"),
         ("azulejo('mem://levels', at => 86400000) AS u", "1"),
+        ("azulejo('mem://levels', at => '1970-01-02 12:00')", "1"),
+        (
+            "azulejo('mem://levels', at => now() - INTERVAL '1 hour')",
+            "2",
+        ),
+        (
+            "t TIMESTAMP AS OF current_timestamp - INTERVAL '1 day'",
+            "2",
+        ),
+        ("t TIMESTAMP AS OF to_timestamp(100000)", "1"),
     ] {
         let statement = format!("SELECT v FROM {from}");
         assert_eq!(rows(&session, &statement).await?, [value], "{statement}");
@@ -278,6 +288,8 @@ async fn tables_as_they_were() -> TestResult {
     ] {
         assert_eq!(rows(&session, beside).await?, ["1"], "{beside}");
     }
+    let described = rows(&session, "DESCRIBE 'mem://levels'").await?;
+    assert_eq!(described, ["x|Int64|NO", "v|Int32|NO"]);
     let wrong = refused(&session, "SELECT v FROM azulejo('mem://levels', when => 3)").await;
     assert!(wrong.contains("when"), "{wrong}");
     let past = "INSERT INTO past VALUES (1, 2)";
@@ -432,6 +444,21 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
         rows(&session, "SELECT count(*) FROM f.\"inner\".two").await?,
         ["10000"]
     );
+    // Folders that are no groups are schemas where arrays lie in them.
+    grid(&context, &uri("plain/three"))?;
+    std::fs::create_dir_all(folder.path().join("nothing/here"))?;
+    let catalog = ArrayCatalog::open(
+        &context,
+        &folder.path().display().to_string(),
+        TableOptions::new(),
+    )?;
+    session.register_catalog("g", Arc::new(catalog));
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM g.plain.three").await?,
+        ["10000"]
+    );
+    let schemas = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_catalog = 'g' AND table_schema <> 'information_schema' ORDER BY 1";
+    assert_eq!(rows(&session, schemas).await?, ["inner", "plain", "public"]);
     let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
     assert_eq!(rows(&session, joined).await?, ["100"]);
     Ok(())
@@ -1076,12 +1103,79 @@ async fn times_of_day_become_spans() -> TestResult {
     let types = array.schema().attributes.iter().map(|a| a.datatype);
     let expected = [Datatype::TimeNano, Datatype::TimeSecond];
     assert_eq!(types.collect::<Vec<_>>(), expected);
-    let seconds =
-        "SELECT id, arrow_cast(a, 'Int64') / 1000000000, arrow_cast(b, 'Int64') FROM t ORDER BY id";
+    for table in ["t", "'mem://t'"] {
+        let seconds = format!(
+            "SELECT id, arrow_cast(a, 'Int64') / 1000000000, arrow_cast(b, 'Int64') FROM {table} ORDER BY id"
+        );
+        assert_eq!(
+            rows(&session, &seconds).await?,
+            ["1|45000|45000", "2|∅|∅", "3|1|1"]
+        );
+    }
+    let all = "SELECT id, a, b FROM t ORDER BY id";
+    let shown = ["1|12:30:00|12:30:00", "2|∅|∅", "3|00:00:01|00:00:01"];
+    assert_eq!(rows(&session, all).await?, shown);
+    Ok(())
+}
+
+/// A table that is declared with times of day shows the spans of the array as such, and takes them.
+#[tokio::test]
+async fn times_of_day_are_declared_as_such() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, v INT, a TIME DEFAULT '06:00:00', PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, create).await?;
+    rows(
+        &session,
+        "INSERT INTO t VALUES (1, 1, '12:30:00'), (2, 2, NULL), (3, 3, TIME '23:59:59.5')",
+    )
+    .await?;
+    rows(&session, "INSERT INTO t (id, v) VALUES (4, 4)").await?;
+    let array = context.array("mem://t").open()?;
+    assert_eq!(array.schema().attributes[1].datatype, Datatype::TimeNano);
+    let all = "SELECT id, a FROM t ORDER BY id";
     assert_eq!(
-        rows(&session, seconds).await?,
-        ["1|45000|45000", "2|∅|∅", "3|1|1"]
+        rows(&session, all).await?,
+        ["1|12:30:00", "2|∅", "3|23:59:59.500", "4|06:00:00"]
     );
+    for (condition, expected) in [
+        ("a > '12:00'", &["1", "3"][..]),
+        ("a >= TIME '12:30:00' AND v < 3", &["1"]),
+        ("a IS NULL", &["2"]),
+        ("a IS NOT NULL", &["1", "3", "4"]),
+        ("a NOT BETWEEN '07:00:00' AND '13:00:00'", &["3", "4"]),
+        ("extract(hour FROM a) = 6", &["4"]),
+    ] {
+        let query = format!("SELECT id FROM t WHERE {condition} ORDER BY id");
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+    }
+    let bounds = "SELECT min(a), max(a), count(a), count(*) FROM t";
+    assert_eq!(rows(&session, bounds).await?, ["06:00:00|23:59:59.500|3|4"]);
+    rows(&session, "UPDATE t SET a = '01:00' WHERE a IS NULL").await?;
+    rows(&session, "UPDATE t SET v = v + 1").await?;
+    rows(&session, "DELETE FROM t WHERE a > '20:00'").await?;
+    assert_eq!(
+        rows(&session, "SELECT * FROM t ORDER BY a").await?,
+        ["2|3|01:00:00", "4|5|06:00:00", "1|2|12:30:00"]
+    );
+    // By its location it has spans, of which some are no times of day.
+    let longer =
+        "INSERT INTO 'mem://t' VALUES (5, 5, INTERVAL '30 hours'), (6, 6, INTERVAL '-1 hour')";
+    rows(&session, longer).await?;
+    assert_eq!(
+        rows(&session, "SELECT id FROM t WHERE a IS NULL ORDER BY id").await?,
+        ["5", "6"]
+    );
+    assert_eq!(rows(&session, all).await?.len(), 5);
+    let error = refused(&session, "UPDATE t SET v = 0").await;
+    assert!(error.contains("cells of a hold times"), "{error}");
+    // Declared again, and at another time.
+    let again = "CREATE EXTERNAL TABLE u (a TIME, id BIGINT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, again).await?;
+    let first = "SELECT a, id FROM u WHERE id < 3 ORDER BY id";
+    assert_eq!(rows(&session, first).await?, ["12:30:00|1", "01:00:00|2"]);
+    let before = "SELECT count(*) FROM t TIMESTAMP AS OF '2001-01-01' WHERE a > '01:00'";
+    assert_eq!(rows(&session, before).await?, ["0"]);
     Ok(())
 }
 

@@ -4,7 +4,8 @@
 use super::support::{TestResult, at_once, plan, refused, rows};
 use azulejo::column::ColumnType;
 use azulejo::format::filter::{Filter, Pipeline};
-use azulejo::format::{ArraySchema, Datatype};
+use azulejo::format::schema::Attribute;
+use azulejo::format::{ArraySchema, CellValNum, Datatype};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
 use azulejo_sql::session_in;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
@@ -119,6 +120,7 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
         ),
         ("UPDATE t SET v = 'many' WHERE id = 1", "many"),
         ("UPDATE t SET w = 1", "w"),
+        ("UPDATE t SET v = 1, v = v + 1", "v is set twice"),
     ] {
         let error = refused(&session, update).await;
         assert!(error.contains(reason), "{update}: {error}");
@@ -696,6 +698,394 @@ async fn external_tables_have_defaults_and_no_clauses_that_are_forgotten() -> Te
         let error = refused(&session, &create).await;
         assert!(error.contains("neither domain.K nor tile.K"), "{error}");
         assert!(context.array("mem://k").open().is_err());
+    }
+    Ok(())
+}
+
+/// Columns come and go by one evolution a statement.
+#[tokio::test]
+async fn tables_are_altered() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (v INT, x INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "INSERT INTO t VALUES (1, 1), (2, 2)",
+        "ALTER TABLE t ADD COLUMN w INT",
+        "ALTER TABLE t ADD COLUMN d DOUBLE NOT NULL DEFAULT 0.5 + 1, ADD COLUMN s VARCHAR DEFAULT 'none', ADD COLUMN day DATE DEFAULT '2024-05-01', ADD COLUMN clock TIME DEFAULT '12:00:00'",
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS w BIGINT",
+        "INSERT INTO t (x) VALUES (3)",
+        "INSERT INTO t VALUES (4, 4, 4, DEFAULT, NULL, NULL, NULL)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let all = "SELECT * FROM t ORDER BY x";
+    let expected = [
+        "1|1|∅|1.5|none|2024-05-01|12:00:00",
+        "2|2|∅|1.5|none|2024-05-01|12:00:00",
+        "∅|3|∅|1.5|none|2024-05-01|12:00:00",
+        "4|4|4|1.5|∅|∅|∅",
+    ];
+    assert_eq!(rows(&session, all).await?, expected);
+    for (condition, expected) in [
+        ("s = 'none'", &["1", "2", "3"][..]),
+        ("w IS NULL", &["1", "2", "3"]),
+        ("d > 1 AND day < '2024-05-02'", &["1", "2", "3"]),
+        ("clock > '11:00'", &["1", "2", "3"]),
+    ] {
+        let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+    }
+    // The array keeps the defaults.
+    rows(&session, "INSERT INTO 'mem://t' (x) VALUES (5)").await?;
+    let fifth = "SELECT v, w, d, s, day FROM t WHERE x = 5";
+    assert_eq!(rows(&session, fifth).await?, ["∅|∅|1.5|none|2024-05-01"]);
+    // An update writes what it keeps.
+    rows(&session, "UPDATE t SET w = v + 10 WHERE x < 3").await?;
+    rows(
+        &session,
+        "ALTER TABLE t DROP COLUMN v, DROP COLUMN IF EXISTS nothing, DROP COLUMN clock, DROP COLUMN day",
+    )
+    .await?;
+    assert_eq!(
+        rows(&session, all).await?,
+        [
+            "1|11|1.5|none",
+            "2|12|1.5|none",
+            "3|∅|1.5|none",
+            "4|4|1.5|∅",
+            "5|∅|1.5|none"
+        ]
+    );
+    // Older cells would show what is gone.
+    let again = refused(&session, "ALTER TABLE t ADD COLUMN v INT").await;
+    assert!(again.contains("another name"), "{again}");
+    // By its location.
+    rows(
+        &session,
+        "ALTER TABLE 'mem://t' ADD COLUMN v BIGINT DEFAULT -1",
+    )
+    .await?;
+    let by_location = "SELECT x, v FROM 'mem://t' WHERE x < 3 ORDER BY x";
+    assert_eq!(rows(&session, by_location).await?, ["1|-1", "2|-1"]);
+    let evolutions = context.array("mem://t").open()?;
+    let names = evolutions
+        .schema()
+        .attributes
+        .iter()
+        .map(|a| a.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["w", "d", "s", "v"]);
+    let rest = "CREATE EXTERNAL TABLE u STORED AS AZULEJO LOCATION 'mem://t'";
+    rows(&session, rest).await?;
+    for (statement, word) in [
+        ("ALTER TABLE u ADD COLUMN v INT", "a column v already"),
+        ("ALTER TABLE u DROP COLUMN x", "x is a dimension"),
+        ("ALTER TABLE u DROP COLUMN y", "no column y"),
+        ("ALTER TABLE u ADD COLUMN y INT NOT NULL", "has no DEFAULT"),
+        (
+            "ALTER TABLE u ADD COLUMN y INT DEFAULT random()",
+            "constant",
+        ),
+        ("ALTER TABLE u ADD COLUMN y TINYINT DEFAULT 1000", "1000"),
+        (
+            "ALTER TABLE u ADD COLUMN y VARCHAR DEFAULT ''",
+            "empty text",
+        ),
+        ("ALTER TABLE u ADD COLUMN y DECIMAL(10, 2)", "DOUBLE"),
+        ("ALTER TABLE u ADD COLUMN y INT UNIQUE", "UNIQUE"),
+        ("ALTER TABLE u RENAME COLUMN v TO y", "UPDATE"),
+        ("ALTER TABLE u RENAME TO y", "ADD COLUMN and DROP COLUMN"),
+        ("ALTER TABLE nowhere ADD COLUMN y INT", "no table nowhere"),
+        (
+            "ALTER TABLE u ADD COLUMN y INT, DROP COLUMN x",
+            "x is a dimension",
+        ),
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains(word), "{statement}: {error}");
+    }
+    rows(&session, "ALTER TABLE IF EXISTS nowhere ADD COLUMN y INT").await?;
+    let columns = "SELECT * FROM u WHERE x = 1";
+    assert_eq!(rows(&session, columns).await?, ["1|11|1.5|none|-1"]);
+    // Nothing would have no value.
+    rows(
+        &session,
+        "CREATE EXTERNAL TABLE empty (x INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://empty'",
+    )
+    .await?;
+    rows(&session, "ALTER TABLE empty ADD COLUMN y INT NOT NULL").await?;
+    let error = refused(&session, "INSERT INTO empty (x) VALUES (1)").await;
+    assert!(error.contains("y cannot be null"), "{error}");
+    rows(&session, "INSERT INTO empty VALUES (1, 2)").await?;
+    assert_eq!(rows(&session, "SELECT * FROM empty").await?, ["1|2"]);
+    Ok(())
+}
+
+/// What an array has for cells that nobody wrote is what rows have that say nothing.
+#[tokio::test]
+async fn fill_values_are_defaults() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let number = |name: &str| Attribute::new(name, Datatype::Int32, CellValNum::ONE);
+    let filled = |name: &str| number(name).fill_value(7i32.to_le_bytes());
+    let mut valid = filled("c").nullable();
+    valid.fill_validity = true;
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(filled("a"))
+        .attribute_with(filled("b").nullable())
+        .attribute_with(valid);
+    context.array("mem://filled").create(schema.build()?)?;
+    rows(&session, "INSERT INTO 'mem://filled' (x) VALUES (1)").await?;
+    let insert =
+        "INSERT INTO 'mem://filled' VALUES (2, DEFAULT, DEFAULT, DEFAULT), (3, 1, 1, NULL)";
+    rows(&session, insert).await?;
+    let all = "SELECT * FROM 'mem://filled' ORDER BY x";
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|7|∅|7", "2|7|∅|7", "3|1|1|∅"]
+    );
+    let declared = "CREATE EXTERNAL TABLE t (x INT, a INT DEFAULT 8, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://filled'";
+    rows(&session, declared).await?;
+    rows(&session, "INSERT INTO t (x) VALUES (4)").await?;
+    let fourth = "SELECT a, b, c FROM t WHERE x = 4";
+    assert_eq!(rows(&session, fourth).await?, ["8|∅|7"]);
+    let reset = "UPDATE t SET a = DEFAULT, b = default, c = DEFAULT WHERE x = 3";
+    rows(&session, reset).await?;
+    let third = "SELECT a, b, c FROM t WHERE x = 3";
+    assert_eq!(rows(&session, third).await?, ["8|∅|7"]);
+    rows(
+        &session,
+        "UPDATE 'mem://filled' SET a = DEFAULT WHERE x = 3",
+    )
+    .await?;
+    assert_eq!(rows(&session, third).await?, ["7|∅|7"]);
+    Ok(())
+}
+
+/// Zeros that fill up a text of a fixed length, as NumPy's, are none of it.
+#[tokio::test]
+async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(Attribute::new("c", Datatype::Char, CellValNum::Fixed(3)))
+        .attribute_with(Attribute::new("a", Datatype::StringAscii, CellValNum::Fixed(4)).nullable())
+        .attribute_with(Attribute::new("v", Datatype::Int32, CellValNum::ONE));
+    let place = context.array("mem://fixed");
+    place.create(schema.build()?)?;
+    let mut writer = place.writer(WriteOptions::new())?;
+    let nullable = ColumnType::new("a", Datatype::StringAscii)
+        .with_cell_val_num(CellValNum::Fixed(4))
+        .with_nulls();
+    let mut a = azulejo::column::ColumnBuilder::new(nullable);
+    let mut c = azulejo::column::ColumnBuilder::new(
+        ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Fixed(3)),
+    );
+    for (text, other) in [(b"ab\0", b"q\0\0\0"), (b"abc", b"four")] {
+        c.append_cell(text, true);
+        a.append_cell(other, true);
+    }
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("x", vec![1i32, 2]),
+        c.finish(),
+        a.finish(),
+        ColumnBuffers::of_values("v", vec![1i32, 2]),
+    ])?)?;
+    writer.finish()?;
+    let insert = "INSERT INTO 'mem://fixed' VALUES (3, '', NULL, 3), (4, 'z', 'zz', 4)";
+    rows(&session, insert).await?;
+    let all = "SELECT x, c, a, length(c) FROM 'mem://fixed' ORDER BY x";
+    let expected = ["1|ab|q|2", "2|abc|four|3", "3||∅|0", "4|z|zz|1"];
+    assert_eq!(rows(&session, all).await?, expected);
+    for (condition, expected) in [
+        ("c = 'ab'", &["1"][..]),
+        ("c IN ('ab', 'z')", &["1", "4"]),
+        ("c LIKE 'ab%'", &["1", "2"]),
+        ("c > 'ab'", &["2", "4"]),
+        ("c = ''", &["3"]),
+        ("a = 'q'", &["1"]),
+        ("a <> 'q'", &["2", "4"]),
+        ("a >= 'q' AND a < 'r'", &["1"]),
+        ("a IS NULL", &["3"]),
+    ] {
+        let query = format!("SELECT x FROM 'mem://fixed' WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+    }
+    rows(
+        &session,
+        "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'",
+    )
+    .await?;
+    rows(&session, "DELETE FROM 'mem://fixed' WHERE a = 'zz'").await?;
+    let left = ["1|ab|up|2", "2|abc|four|3", "3||∅|0"];
+    assert_eq!(rows(&session, all).await?, left);
+    let error = refused(
+        &session,
+        "INSERT INTO 'mem://fixed' VALUES (5, 'long', 'a', 1)",
+    )
+    .await;
+    assert!(error.contains("has 4 bytes"), "{error}");
+    Ok(())
+}
+
+/// CHAR need not be text: it is bytes where that is asked for.
+#[tokio::test]
+async fn char_may_be_bytes() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(Attribute::new("c", Datatype::Char, CellValNum::Var))
+        .attribute_with(Attribute::new("f", Datatype::Char, CellValNum::Fixed(2)));
+    let place = context.array("mem://char");
+    place.create(schema.build()?)?;
+    let var = ColumnType::new("c", Datatype::Char).with_cell_val_num(CellValNum::Var);
+    let fixed = ColumnType::new("f", Datatype::Char).with_cell_val_num(CellValNum::Fixed(2));
+    let mut c = azulejo::column::ColumnBuilder::new(var);
+    let mut f = azulejo::column::ColumnBuilder::new(fixed);
+    for (bytes, pair) in [(&b"\xff\x00"[..], b"\x80\x80"), (b"text", b"ab")] {
+        c.append_cell(bytes, true);
+        f.append_cell(pair, true);
+    }
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("x", vec![1i32, 2]),
+        c.finish(),
+        f.finish(),
+    ])?)?;
+    writer.finish()?;
+    let error = refused(&session, "SELECT * FROM 'mem://char'").await;
+    assert!(error.contains("bytes => true"), "{error}");
+    let declared =
+        "CREATE EXTERNAL TABLE t STORED AS AZULEJO LOCATION 'mem://char' OPTIONS (bytes 'true')";
+    rows(&session, declared).await?;
+    rows(&session, "INSERT INTO t VALUES (3, x'80', x'0102')").await?;
+    rows(&session, "UPDATE t SET f = x'6364' WHERE x = 2").await?;
+    for from in ["t", "azulejo('mem://char', bytes => true)"] {
+        let all = format!("SELECT x, encode(c, 'hex'), encode(f, 'hex') FROM {from} ORDER BY x");
+        let expected = ["1|ff00|8080", "2|74657874|6364", "3|80|0102"];
+        assert_eq!(rows(&session, &all).await?, expected, "{all}");
+        let some = format!("SELECT x FROM {from} WHERE c >= x'80' AND c <> x'80' ORDER BY x");
+        assert_eq!(rows(&session, &some).await?, ["1"], "{some}");
+    }
+    Ok(())
+}
+
+/// What an array would not see to is refused, and what was refused is not made.
+#[tokio::test]
+async fn declarations_are_kept_or_refused() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = |columns: &str| {
+        format!("CREATE EXTERNAL TABLE t ({columns}) STORED AS AZULEJO LOCATION 'mem://t'")
+    };
+    for (columns, word) in [
+        ("x INT PRIMARY KEY, v INT UNIQUE", "UNIQUE"),
+        ("x INT, v INT, PRIMARY KEY (x), UNIQUE (v)", "UNIQUE"),
+        (
+            "x INT PRIMARY KEY, v INT GENERATED ALWAYS AS (x * 2) STORED",
+            "GENERATED",
+        ),
+        ("x INT PRIMARY KEY, v INT AUTO_INCREMENT", "AUTO_INCREMENT"),
+        ("x INT PRIMARY KEY, v VARCHAR COLLATE \"de\"", "COLLATE"),
+        ("x INT PRIMARY KEY, v INT CHECK (v > 0)", "CHECK"),
+        ("x TIME PRIMARY KEY, v INT", "no type of dimensions"),
+    ] {
+        let error = refused(&session, &create(columns)).await;
+        assert!(error.contains(word), "{columns}: {error}");
+        assert!(context.array("mem://t").open().is_err(), "{columns}");
+    }
+    rows(
+        &session,
+        &create("x INT PRIMARY KEY, l INT[], m DOUBLE[] NOT NULL"),
+    )
+    .await?;
+    rows(
+        &session,
+        "INSERT INTO t VALUES (1, [1, 2], [0.5]), (2, NULL, [])",
+    )
+    .await?;
+    let all = "SELECT x, l[2], m[1], array_length(l) FROM t ORDER BY x";
+    assert_eq!(rows(&session, all).await?, ["1|2|0.5|2", "2|∅|∅|∅"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_makes_an_array_is_not_explained() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    for statement in [
+        "EXPLAIN COPY (SELECT 1 AS x) TO 'mem://t' STORED AS AZULEJO OPTIONS (dimensions 'x')",
+        "EXPLAIN CREATE TABLE t WITH (location = 'mem://t', dimensions = 'x') AS SELECT 1 AS x",
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains("EXPLAIN the query"), "{error}");
+    }
+    assert!(context.array("mem://t").open().is_err());
+    Ok(())
+}
+
+/// Labels become coordinates.
+#[tokio::test]
+async fn labels_may_be_keys() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    let labels = "SELECT arrow_cast(column1, 'Dictionary(Int8, Utf8)') AS k, column2 AS v FROM (VALUES ('b', 1), ('a', 2))";
+    let copy =
+        format!("COPY ({labels}) TO 'mem://labels' STORED AS AZULEJO OPTIONS (dimensions 'k')");
+    rows(&session, &copy).await?;
+    let all = "SELECT k, v FROM 'mem://labels' ORDER BY k";
+    assert_eq!(rows(&session, all).await?, ["a|2", "b|1"]);
+    Ok(())
+}
+
+/// Bounds of dimensions of time may be days and moments.
+#[tokio::test]
+async fn domains_are_written_as_times() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    rows(
+        &session,
+        "CREATE EXTERNAL TABLE t (d DATE, t TIMESTAMP(0), v INT, PRIMARY KEY (d, t)) STORED AS AZULEJO LOCATION 'mem://t' \
+         OPTIONS ('domain.d' '2024-01-01..2024-12-31', 'tile.d' '31', 'domain.t' '1960-01-01..2024-12-31 23:59')",
+    )
+    .await?;
+    let array = context.array("mem://t").open()?;
+    let domains = array.schema().domain.dimensions.iter();
+    let domains: Vec<_> = domains
+        .filter_map(|d| Some(d.domain.as_ref()?.bounds::<i64>()))
+        .collect();
+    assert_eq!(domains, [(19_723, 20_088), (-315_619_200, 1_735_689_540)]);
+    rows(
+        &session,
+        "INSERT INTO t VALUES ('2024-12-31', '2024-01-01', 1)",
+    )
+    .await?;
+    let error = refused(
+        &session,
+        "INSERT INTO t VALUES ('2025-01-01', '2024-01-01', 1)",
+    )
+    .await;
+    assert!(error.contains("domain"), "{error}");
+    let wrong = "CREATE EXTERNAL TABLE u (d DATE, v INT, PRIMARY KEY (d)) STORED AS AZULEJO LOCATION 'mem://u' OPTIONS ('domain.d' '2024..x')";
+    let error = refused(&session, wrong).await;
+    assert!(error.contains("does not fit"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn decimals_are_refused_with_what_to_take() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (x INT, v DECIMAL(10, 2), PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "CREATE TABLE t WITH (location = 'mem://t', dimensions = 'x') AS SELECT 1 AS x, CAST(1.5 AS DECIMAL(10, 2)) AS v",
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(
+            error.contains("v: an array has no Decimal128(10, 2)"),
+            "{error}"
+        );
+        assert!(error.contains("DOUBLE"), "{error}");
     }
     Ok(())
 }

@@ -13,6 +13,10 @@ impl Snapshot {
     /// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `between 1 and
     ///   3`, `is null`, `is nan`, `like 'a%'`, where `not` may stand before `in`, `between` and
     ///   `like` and behind `is`.
+    /// - `is distinct from 3` and `is not distinct from 3`, for which null is a value like others. An
+    ///   attribute of BOOL stands by itself: `a or not b`.
+    /// - What the type of a field cannot hold is compared all the same: every UINT8 is `< 300`, and
+    ///   `> 1.5` where it is at least 2.
     /// - Patterns of `like`: `%` for any characters, `_` for one; `\%` and `\_` for themselves, or
     ///   another mark, as in `like '5!%' escape '!'`.
     /// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then

@@ -7,10 +7,10 @@ use super::tile_object::{check_still_there, clean_up_unseen, put_tile, put_tile_
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, ArrayLock};
 use crate::clock;
-use crate::context::Context;
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
-use azulejo_format::path::{enumeration_path, fragment_version, schema_path};
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, enumeration_path, fragment_version, schema_path};
 use azulejo_format::schema::{Enumeration, SchemaEvolution};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
@@ -92,7 +92,16 @@ impl ArrayHandle {
         let Self { context, uri } = self;
 
         let (lock, head) = Head::locked(context, uri)?;
-        let Some(upgraded) = head.schema.upgraded() else {
+        // Merged cells have times that may decrease, which some filters do not take. Who made the
+        // array before version 10 may have zipped coordinates in it.
+        let zipped = match head.schema.check_times_filters(false) {
+            Ok(()) => false,
+            Err(_) => {
+                let Location { storage, path } = &head.location;
+                !storage.find(path, &[LEGACY_SCHEMA_FILE])?.is_empty()
+            }
+        };
+        let Some(upgraded) = head.schema.upgraded_beside(zipped) else {
             return Ok(false);
         };
         let name = next_name(&head, timestamp)?;

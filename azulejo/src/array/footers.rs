@@ -522,6 +522,7 @@ impl FooterReader<'_> {
     ) -> NewFragment {
         let path = self.location.path.join(&fragment.entry.path);
         NewFragment {
+            relabelled: self.schemas.relabelled(&schema),
             context: self.context.clone(),
             location: Location {
                 storage: Arc::clone(&self.location.storage),

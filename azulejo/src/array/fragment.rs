@@ -38,6 +38,8 @@ pub struct Fragment {
     location: Location,
     name: TimestampedName,
     schema: Arc<ArraySchema>,
+    /// Attributes whose labels were others than those that the array has now.
+    relabelled: Arc<[String]>,
     footer: Footer,
     /// The footer's box without NaN, if it has any.
     beyond_nan: Option<Box<NdRectangle>>,
@@ -57,6 +59,7 @@ pub(super) struct NewFragment {
     pub location: Location,
     pub name: TimestampedName,
     pub schema: Arc<ArraySchema>,
+    pub relabelled: Arc<[String]>,
     pub has_consolidated_footer: bool,
     pub metadata_size: Option<u64>,
     pub metadata_tail: Bytes,
@@ -83,6 +86,7 @@ impl Fragment {
             location,
             name,
             schema,
+            relabelled,
             has_consolidated_footer,
             metadata_size,
             metadata_tail,
@@ -95,6 +99,7 @@ impl Fragment {
             name,
             beyond_nan: beyond_nan.map(Box::new),
             schema,
+            relabelled,
             footer,
             tile_num,
             tile_cells,
@@ -153,6 +158,12 @@ impl Fragment {
     #[must_use]
     pub fn schema(&self) -> &Arc<ArraySchema> {
         &self.schema
+    }
+
+    /// Attributes of [`Self::schema`] that had other labels than the array's attributes of the same
+    /// names: those have no cells here.
+    pub(crate) fn relabelled(&self) -> &[String] {
+        &self.relabelled
     }
 
     /// The format version that it was written in.

@@ -5,6 +5,7 @@ use super::again::{Attempts, SCHEMA_OF_A_FRAGMENT};
 use super::commit_files::CommitFiles;
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::objects::{decode_at, generic_tile, read_objects_as};
+use super::relabel::{Relabelled, relabelled};
 use super::timeline::{
     Committed, CommittedFragment, DeleteFile, PartialOverlap, replaced, select_deletes,
     select_fragments, select_schema,
@@ -50,9 +51,36 @@ pub(super) struct Schemas {
     pub latest: Arc<ArraySchema>,
     /// File name of the one that counts.
     pub latest_name: String,
+    /// Attributes whose labels were others than those of the one that counts, of each schema that has
+    /// such.
+    relabelled: Vec<Relabelled>,
 }
 
 impl Schemas {
+    /// The schemas of an array, one of which counts.
+    pub(super) fn new(
+        all: BTreeMap<String, Arc<ArraySchema>>,
+        latest: Arc<ArraySchema>,
+        latest_name: String,
+    ) -> Self {
+        Self {
+            relabelled: relabelled(&all, &latest_name),
+            latest,
+            latest_name,
+            all,
+        }
+    }
+
+    /// The attributes of a schema whose labels were others.
+    pub(super) fn relabelled(&self, schema: &Arc<ArraySchema>) -> Arc<[String]> {
+        let mut known = self.relabelled.iter();
+        let known = known.find(|(of, _)| Arc::ptr_eq(of, schema));
+        match known {
+            Some((_, others)) => Arc::clone(others),
+            None => Arc::from(Vec::new()),
+        }
+    }
+
     /// The schema that a footer names.
     pub(super) fn named(&self, name: &str) -> Result<Arc<ArraySchema>, DecodeError> {
         self.all.get(name).cloned().ok_or_else(|| {
@@ -206,10 +234,10 @@ async fn open_listed(
         fragment_meta,
     } = files;
     if let Some(name) = &scope.schema {
-        schemas.latest = schemas
+        let latest = schemas
             .named(name)
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
-        schemas.latest_name.clone_from(name);
+        schemas = Schemas::new(schemas.all, latest, name.clone());
     }
     let mut committed = commits.committed(&location, directory)?;
     let CommitFiles {
@@ -461,11 +489,7 @@ async fn read_files<'a>(
         .cloned()
         .ok_or_else(|| no_array(location, directory))?;
     Ok(FetchedFiles {
-        schemas: Schemas {
-            all: decoded,
-            latest,
-            latest_name,
-        },
+        schemas: Schemas::new(decoded, latest, latest_name),
         commits,
         deletes: deletes
             .iter()

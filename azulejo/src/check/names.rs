@@ -2,6 +2,7 @@
 
 use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::Listings;
+use crate::array::removal::UNFINISHED;
 use crate::array::{Attempts, decode_at, is_claim, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -34,8 +35,17 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
         let folder = folder.map_or(location.path.clone(), |folder| {
             location.path.join(folder.name())
         });
+        let is_root = folder == location.path;
         let path = folder.join(&entry.name);
-        if is_temporary(&entry.name) {
+        if is_root && entry.name == UNFINISHED && !entry.is_dir {
+            let advice = Fix::Advice("make it again of what it was made of, or delete it");
+            report.add(
+                Severity::Warning,
+                path,
+                "the array is being made, or was when its making was cut short: it may be a part of what it is to be",
+                advice,
+            );
+        } else if is_temporary(&entry.name) {
             let fix = Fix::Remove(vec![path.clone()]);
             report.add(
                 Severity::Warning,

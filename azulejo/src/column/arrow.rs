@@ -42,6 +42,10 @@ pub struct ArrowOptions {
     pub raw: bool,
     /// Texts, and bytes of varying length, as views.
     pub views: bool,
+    /// Texts of a fixed length without the zeros at their end.
+    pub trimmed: bool,
+    /// CHAR as bytes: not all of it need be text.
+    pub char_bytes: bool,
     /// Rows of a record batch at most; as many as come at once without.
     pub rows: Option<usize>,
 }
@@ -68,6 +72,21 @@ impl ArrowOptions {
     #[must_use]
     pub fn views(mut self, views: bool) -> Self {
         self.views = views;
+        self
+    }
+
+    /// Sets whether texts of a fixed length come without the zeros that fill them up, as NumPy shows
+    /// its `S3`. Taken back, shorter texts are filled up again.
+    #[must_use]
+    pub fn trimmed(mut self, trimmed: bool) -> Self {
+        self.trimmed = trimmed;
+        self
+    }
+
+    /// Sets whether CHAR comes as bytes, which any of it is. As text, cells are refused that are not UTF-8.
+    #[must_use]
+    pub fn char_bytes(mut self, char_bytes: bool) -> Self {
+        self.char_bytes = char_bytes;
         self
     }
 
@@ -227,10 +246,8 @@ fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
         // Raw text in cells of varying length is text if the type vouches for it.
         datatype == D::StringUtf8 && column.is_var()
     } else {
-        matches!(
-            datatype,
-            D::StringAscii | D::StringUtf8 | D::Char | D::GeomWkt
-        )
+        matches!(datatype, D::StringAscii | D::StringUtf8 | D::GeomWkt)
+            || (datatype == D::Char && !options.char_bytes)
     };
     if text {
         return Form::Text;
@@ -421,7 +438,10 @@ fn array_of(
         |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
     match (form, kind.cell_val_num) {
         (Form::Text, _) => {
-            let texts = text_array(column, nulls)?;
+            let texts = match options.trimmed && !kind.is_var() {
+                true => trimmed_array(column)?,
+                false => text_array(column, nulls)?,
+            };
             match options.views {
                 true => views::of_texts(kind, &texts),
                 false => Ok(Arc::new(texts)),
@@ -548,6 +568,24 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Large
             }
         }
     }
+}
+
+/// Texts of a fixed length without the zeros at their end.
+fn trimmed_array(column: &ColumnBuffers) -> Result<LargeStringArray> {
+    let view = column.view();
+    let text = |cell: usize| {
+        if !view.is_valid(cell) {
+            return Ok(None);
+        }
+        let bytes = view.cell(cell);
+        let last = bytes.iter().rposition(|byte| *byte != 0);
+        let bytes = last.and_then(|last| bytes.get(..=last)).unwrap_or_default();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(no_text(&column.column_type, cell)),
+        }
+    };
+    (0..column.cell_num).map(text).collect()
 }
 
 /// Numbers as an array that shares their memory, if it is aligned for them.

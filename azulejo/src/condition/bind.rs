@@ -266,18 +266,27 @@ pub(super) fn compact(fields: &[Arc<str>], types: &[CellType], mut root: Node) -
 
 impl BoundTree {
     /// Of each field, whether a fragment of this schema has its cells. A field that was dropped and
-    /// added again with another type counts as absent: so it reads, too.
+    /// added again with another type, or other labels, counts as absent: so it reads, too.
     pub(super) fn present<'a>(
         &'a self,
         fragment: &'a ArraySchema,
+        relabelled: &'a [String],
     ) -> impl Iterator<Item = bool> + 'a {
         let fields = self.fields.iter().zip(&self.types);
-        fields.map(|(name, known)| fragment.cell_type(name) == Some(*known))
+        fields.map(|(name, known)| {
+            let stored = fragment.cell_type(name);
+            stored.is_some_and(|stored| known.is_stored_as(&stored))
+                && relabelled.iter().all(|a| **a != **name)
+        })
     }
 }
 
-pub(super) fn for_fragment(bound: &BoundTree, fragment: &ArraySchema) -> BoundTree {
-    let present: Vec<bool> = bound.present(fragment).collect();
+pub(super) fn for_fragment(
+    bound: &BoundTree,
+    fragment: &ArraySchema,
+    relabelled: &[String],
+) -> BoundTree {
+    let present: Vec<bool> = bound.present(fragment, relabelled).collect();
     if present.iter().all(|p| *p) {
         return bound.clone();
     }

@@ -22,7 +22,36 @@ pub(super) enum Literal {
     Null,
 }
 
+/// Where a number or a moment lies that a type of whole numbers cannot say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BetweenValues {
+    /// The greatest value of the type below it, or the least of all where there is none below.
+    pub bytes: Vec<u8>,
+    /// Whether it lies above that value.
+    pub above: bool,
+}
+
 impl Literal {
+    /// Where this lies among the values of a type, if it is a number or a moment and none of them:
+    /// 300 lies above the greatest `UINT8`, and 1.5 above 1.
+    pub fn beside(&self, datatype: Datatype) -> Option<BetweenValues> {
+        if datatype.is_string() || datatype.is_byte() || datatype == Datatype::Char {
+            return None;
+        }
+        let text = match self {
+            Self::Number(text) => text.as_str(),
+            Self::Ticks(digits) => return number_beside(digits, datatype),
+            Self::Time(text) => return moment_beside(text, datatype),
+            Self::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim(),
+            Self::Bool(_) | Self::Null => return None,
+        };
+        let is_number = matches!(self, Self::Number(_)) && !is_year(text);
+        match datatype.is_datetime() && !is_number {
+            true => moment_beside(text, datatype),
+            false => number_beside(text, datatype),
+        }
+    }
+
     /// The last tick of the period that a date names; `None` for what is one value.
     pub fn period_end(&self, datatype: Datatype) -> Option<i64> {
         match self {
@@ -218,6 +247,50 @@ fn number(text: &str, datatype: Datatype) -> Result<Vec<u8>, String> {
             })
         }
     }
+}
+
+/// As [`Literal::beside`], for a number.
+fn number_beside(text: &str, datatype: Datatype) -> Option<BetweenValues> {
+    let physical = datatype.physical();
+    if matches!(physical, Physical::F32 | Physical::F64) {
+        return None;
+    }
+    let (low, high) = dispatch!(physical, T => limits::<T>());
+    let (floor, is_whole) = match integer(text) {
+        Some(value) => (value, true),
+        None => {
+            let value: f64 = text.parse().ok().filter(|value: &f64| !value.is_nan())?;
+            // What 128 bits cannot say lies beyond all limits too.
+            (value.floor() as i128, value.fract() == 0.0)
+        }
+    };
+    let (nearest, above) = match floor {
+        _ if floor > high => (high, true),
+        _ if floor < low => (low, false),
+        _ if is_whole => return None,
+        floor => (floor, true),
+    };
+    let bytes = dispatch!(physical, T => integer_bytes::<T>(nearest))?;
+    Some(BetweenValues { bytes, above })
+}
+
+/// As [`Literal::beside`], for a moment too far away for the ticks of a type.
+fn moment_beside(text: &str, datatype: Datatype) -> Option<BetweenValues> {
+    use Datatype as D;
+    let is_fine = matches!(
+        datatype,
+        D::DateTimeMicro | D::DateTimeNano | D::DateTimePico | D::DateTimeFemto | D::DateTimeAtto
+    );
+    if !is_fine || parse_ticks(text, datatype).is_ok() {
+        return None;
+    }
+    let above = parse_ticks(text, D::DateTimeMilli).ok()? > 0;
+    // The least of all is no time.
+    let nearest = if above { i64::MAX } else { i64::MIN + 1 };
+    Some(BetweenValues {
+        bytes: nearest.to_le_bytes().to_vec(),
+        above,
+    })
 }
 
 /// A whole number, decimal, `0x`, `0o` or `0b`, with a sign.

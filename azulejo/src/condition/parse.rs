@@ -2,7 +2,7 @@
 
 use super::bind::unknown_field;
 use super::like::{Pattern, successor};
-use super::literal::{Literal, literal, quoted};
+use super::literal::{BetweenValues, Literal, literal, quoted};
 use super::token::{Token, is_keyword, is_word, syntax_error, tokenize};
 use super::{Comparison, Condition, EnumerationLookup, FieldRef, Form, bind};
 use crate::error::{Error, Result};
@@ -182,6 +182,9 @@ impl Parser<'_> {
         }
         if self.eat_keyword("is") {
             let negated = self.eat(&Token::Not);
+            if self.eat_keyword("distinct") {
+                return self.distinct(operand, negated);
+            }
             let nan = matches!(self.peek(), Token::Literal(Literal::Number(text)) if text.eq_ignore_ascii_case("nan"));
             // No comparison holds for NaN: a test that deletes can store.
             if nan && negated && operand.datatype.is_real() {
@@ -198,15 +201,24 @@ impl Parser<'_> {
             }
             if !self.eat(&Token::Literal(Literal::Null)) {
                 return Err(self.unexpected(if negated {
-                    "`null`"
+                    "`null` or `distinct from`"
                 } else {
-                    "`null` or `not null`"
+                    "`null`, `not null` or `distinct from`"
                 }));
             }
             return Ok(Condition::IsNull {
                 field: operand.field,
                 negated,
             });
+        }
+        let ends = matches!(
+            self.peek(),
+            Token::And | Token::Or | Token::Close | Token::End
+        );
+        let is_flag = operand.datatype == Datatype::Bool && operand.cell_val_num == CellValNum::ONE;
+        if ends && is_flag {
+            let (at, is_not) = (self.at(), Literal::Bool(false));
+            return self.compare(operand, Comparison::Ne, &is_not, at);
         }
         let negated = self.eat(&Token::Not);
         if self.eat_keyword("in") {
@@ -234,6 +246,45 @@ impl Parser<'_> {
         }))
     }
 
+    /// `is distinct from 5`, which null is, and `is not distinct from 5`, which it is not.
+    fn distinct(&mut self, operand: Operand, negated: bool) -> Result<Condition> {
+        if !self.eat_keyword("from") {
+            return Err(self.unexpected("`from`"));
+        }
+        let (at, value) = self.value()?;
+        let nan = matches!(&value, Literal::Number(text) if text.trim_start_matches(['-', '+']).eq_ignore_ascii_case("nan"));
+        let compared = match &value {
+            // NaN equals nothing, and is not distinct from itself.
+            Literal::Number(_) if nan && operand.datatype.is_real() => match negated {
+                true => Condition::Match {
+                    field: operand.field.clone(),
+                    negated: false,
+                    form: Form::Nan,
+                },
+                false => {
+                    let greatest = Literal::Number("inf".into());
+                    self.compare(operand.clone(), Comparison::Le, &greatest, at)?
+                }
+            },
+            value => {
+                let op = if negated {
+                    Comparison::Eq
+                } else {
+                    Comparison::Ne
+                };
+                self.compare(operand.clone(), op, value, at)?
+            }
+        };
+        if negated || value == Literal::Null {
+            return Ok(compared);
+        }
+        let null = Condition::IsNull {
+            field: operand.field,
+            negated: false,
+        };
+        Ok(Condition::Or(vec![compared, null]))
+    }
+
     fn compare(
         &self,
         operand: Operand,
@@ -256,6 +307,12 @@ impl Parser<'_> {
                     "null is neither less nor greater than a value: use `is null`",
                 )),
             };
+        }
+        if let Some(beside) = value.beside(operand.datatype)
+            && (matches!(op, Comparison::Eq | Comparison::Ne)
+                || self.labels(&operand.field)?.is_none())
+        {
+            return Ok(compared_with_what_is_no_value(operand.field, op, beside));
         }
         let bytes = self.bytes(&operand, value, at)?;
         let last = value.period_end(operand.datatype);
@@ -402,6 +459,8 @@ impl Parser<'_> {
                 true => Condition::And(each),
             });
         }
+        // No cell equals what the type cannot hold.
+        values.retain(|(_, value)| value.beside(operand.datatype).is_none());
         let values = values
             .iter()
             .map(|(at, value)| self.bytes(&operand, value, *at))
@@ -476,6 +535,35 @@ fn with_backslashes(pattern: &[u8], mark: u8) -> Vec<u8> {
         }
     }
     out
+}
+
+/// A comparison with a number that the field's type cannot hold: true or false of every value, or
+/// decided by the values next to it. Nulls meet none.
+fn compared_with_what_is_no_value(
+    field: FieldRef,
+    op: Comparison,
+    beside: BetweenValues,
+) -> Condition {
+    let BetweenValues { bytes, above } = beside;
+    let op = match (op, above) {
+        (Comparison::Eq | Comparison::Ne, _) => {
+            return Condition::In {
+                field,
+                negated: op == Comparison::Ne,
+                values: std::iter::empty::<Vec<u8>>().collect(),
+            };
+        }
+        (Comparison::Lt | Comparison::Le, true) => Comparison::Le,
+        (Comparison::Lt | Comparison::Le, false) => Comparison::Lt,
+        (Comparison::Gt | Comparison::Ge, true) => Comparison::Gt,
+        (Comparison::Gt | Comparison::Ge, false) => Comparison::Ge,
+        (op @ (Comparison::AlwaysTrue | Comparison::AlwaysFalse), _) => op,
+    };
+    Condition::Compare {
+        field,
+        op,
+        value: bytes,
+    }
 }
 
 /// `3 < a` is `a > 3`.

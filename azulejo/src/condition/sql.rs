@@ -30,17 +30,18 @@ pub(super) fn bind_sql(
 }
 
 /// As [`for_fragment`](super::bind::for_fragment) with the meaning of SQL: cells of a field that the fragment does not have,
-/// or has with another type, are what they read as, the fill value.
+/// or has with another type or other labels, are what they read as, the fill value.
 pub(super) fn with_fills(
     bound: &BoundTree,
     latest: &Arc<ArraySchema>,
     fragment: &ArraySchema,
+    relabelled: &[String],
 ) -> BoundTree {
     let missing = |(name, present): (&Arc<str>, bool)| {
         let attribute = || latest.attributes.iter().find(|a| a.name == **name);
         if present { None } else { attribute() }
     };
-    let fields = bound.fields.iter().zip(bound.present(fragment));
+    let fields = bound.fields.iter().zip(bound.present(fragment, relabelled));
     let missing: Vec<Option<&Attribute>> = fields.map(missing).collect();
     if missing.iter().all(Option::is_none) {
         return bound.clone();

@@ -1,7 +1,7 @@
 //! Which fragments are consolidated next.
 
 use super::plan::{around, overlap};
-use crate::array::{Array, Fragment, TimeRange};
+use crate::array::{Array, Fragment, TimeRange, relabelled};
 use crate::error::{Error, Result};
 use crate::fragment_info::FragmentDescription;
 use crate::space::tiled_alike;
@@ -28,6 +28,10 @@ pub struct Choice {
     /// Dense: the box around the fragments may have at most this many times the cells of the
     /// fragments.
     pub amplification: f64,
+    /// Dense: only fragments of which each, in the order in which they were written, makes one box
+    /// with those before it. In any other box there are cells that nobody wrote: they are stored as
+    /// fill values, and count as written from then on.
+    pub no_gaps: bool,
 }
 
 impl Default for Choice {
@@ -38,6 +42,7 @@ impl Default for Choice {
             max_fragments: u32::MAX,
             size_ratio: 0.0,
             amplification: 1.0,
+            no_gaps: false,
         }
     }
 }
@@ -74,6 +79,13 @@ impl Choice {
     #[must_use]
     pub fn amplification(mut self, most: f64) -> Self {
         self.amplification = most;
+        self
+    }
+
+    /// Leaves dense fragments apart whose box has cells that none of them wrote.
+    #[must_use]
+    pub fn no_gaps(mut self) -> Self {
+        self.no_gaps = true;
         self
     }
 
@@ -416,7 +428,10 @@ impl<'a> Candidates<'a> {
             }
             if schema.is_dense() {
                 cells += self.tile_cells(*next)?;
-                if cell_num(schema, &more, false) > choice.amplification * cells {
+                let has_gap = || leaves_gap(schema, bounds.as_ref(), fragment.reach(), &more);
+                if cell_num(schema, &more, false) > choice.amplification * cells
+                    || choice.no_gaps && has_gap()
+                {
                     run.pop();
                     break;
                 }
@@ -509,14 +524,19 @@ impl<'a> Candidates<'a> {
             None => return Ok(None),
         };
         let schemas = self.array.schemas();
-        let covers_all = |target: &String| {
-            let Some(target) = schemas.get(target) else {
+        let covers_all = |target_name: &String| {
+            let Some(target) = schemas.get(target_name) else {
                 return false;
+            };
+            let others = relabelled(schemas, target_name);
+            let is_other = |schema: &Arc<ArraySchema>| {
+                let mut others = others.iter();
+                others.any(|(other, _)| Arc::ptr_eq(other, schema))
             };
             names
                 .iter()
                 .filter_map(|name| schemas.get(name))
-                .all(|schema| covers(target, schema))
+                .all(|schema| covers(target, schema) && !is_other(schema))
         };
         Ok([self.latest.clone(), newest].into_iter().find(covers_all))
     }
@@ -555,6 +575,34 @@ fn cell_num(schema: &ArraySchema, bounds: &NdRectangle, whole_tiles: bool) -> f6
             tiles * extent(&axis)
         })
         .product()
+}
+
+/// Whether a box around two boxes has cells that are in neither.
+fn leaves_gap(
+    schema: &ArraySchema,
+    a: Option<&NdRectangle>,
+    b: Option<&NdRectangle>,
+    around: &NdRectangle,
+) -> bool {
+    let (Some(a), Some(b)) = (a, b) else {
+        return false;
+    };
+    let dimensions = schema.domain.dimensions.iter();
+    let common = dimensions.zip(a.ranges.iter().zip(&b.ranges));
+    let common = common.map(|(dimension, (a, b))| {
+        let Some(axis) = dimension.axis() else {
+            return 0.0;
+        };
+        match axis.offsets_of(a).zip(axis.offsets_of(b)) {
+            Some((a, b)) if a.0.max(b.0) <= a.1.min(b.1) => {
+                (a.1.min(b.1) - a.0.max(b.0)) as f64 + 1.0
+            }
+            _ => 0.0,
+        }
+    });
+    let common: f64 = common.product();
+    let cells = |bounds: &NdRectangle| cell_num(schema, bounds, false);
+    cells(around) > cells(a) + cells(b) - common
 }
 
 fn extent(axis: &TileAxis) -> f64 {

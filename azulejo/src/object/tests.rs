@@ -931,3 +931,48 @@ fn what_no_listing_shows_is_neither_lost_nor_left_out() {
         context.object("mem://a").delete(false).unwrap();
     }
 }
+
+/// What was killed while it made an array takes nothing for its own that somebody else made there.
+#[test]
+fn what_others_make_beside_a_note_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    for root in ["mem://notes", folder.path().to_str().unwrap()] {
+        let uri = format!("{root}/array");
+        let object = context.object(&uri);
+        let make = |time: u64| {
+            let schema = ArraySchema::sparse()
+                .dimension("x", 0i32..=99, 10)
+                .attribute("a", Datatype::Int8)
+                .build()
+                .unwrap();
+            context.array(&uri).create_at(schema, time).unwrap();
+        };
+        // Killed before there was an array, and killed while it was written.
+        object.begin_making("a file", Some(10)).unwrap();
+        assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
+        object.begin_making("a file", Some(20)).unwrap();
+        make(20);
+        assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
+        object.begin_making("a file", Some(30)).unwrap();
+        assert_eq!(object.object_type().unwrap(), None);
+        // Somebody else makes one, who knows nothing of notes.
+        make(25);
+        assert_eq!(object.unfinished().unwrap(), None);
+        let refused = object.begin_making("a file", Some(40)).unwrap_err();
+        assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
+        assert_eq!(object.object_type().unwrap(), Some(ObjectType::Array));
+        let refused = object.begin_making("another", Some(40)).unwrap_err();
+        assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
+        context.array(&uri).open().unwrap();
+        object.delete(false).unwrap();
+
+        // Groups.
+        let object = context.object(&format!("{root}/group"));
+        object.begin_making("a dataset", None).unwrap();
+        make_group(&context, &format!("{root}/group"), &[]);
+        assert_eq!(object.unfinished().unwrap().as_deref(), Some("a dataset"));
+        object.begin_making("a dataset", None).unwrap();
+        assert_eq!(object.object_type().unwrap(), None);
+    }
+}

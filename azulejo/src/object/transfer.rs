@@ -12,6 +12,7 @@ use azulejo_format::path::{
     COMMITS_FOLDER, ENUMERATIONS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, RootEntry,
     SCHEMA_FOLDER,
 };
+use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -140,26 +141,30 @@ impl ObjectHandle {
     /// Notes that an array is about to be made of something else, such as a file: should the
     /// process not live to [end](Self::end_making) it, the same begins again.
     ///
-    /// What was left of the same `source` is deleted first.
+    /// What was left of the same `source` is deleted first. `timestamp` is the time that the array's
+    /// schema is going to have, by which it is told from one that somebody else makes there; a group
+    /// has none, and whatever lies there is taken for it.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if anything else lies there.
-    pub fn begin_making(&self, source: &str) -> Result<()> {
+    pub fn begin_making(&self, source: &str, timestamp: Option<u64>) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let target = self.context.locate(&uri)?;
+        if ObjectType::at(&target)?.is_some() {
+            let left = Note::at_path(&target, UNFINISHED)?.filter(|note| note.source == source);
+            let is_left = left.map_or(Ok(false), |note| note.is_about_what_is_at(&target))?;
+            if !is_left {
+                return Err(Error::AlreadyExists {
+                    uri: uri.to_string(),
+                });
+            }
+            self.delete(false)?;
+        }
         let note = Note {
             source: source.to_owned(),
             is_whole: false,
+            made_at: timestamp,
         };
-        if Note::at_path(&target, UNFINISHED)?.as_ref() == Some(&note) {
-            if ObjectType::at(&target)?.is_some() {
-                self.delete(false)?;
-            }
-        } else if ObjectType::at(&target)?.is_some() {
-            return Err(Error::AlreadyExists {
-                uri: uri.to_string(),
-            });
-        }
         note.put_at(&target, UNFINISHED)
     }
 
@@ -178,12 +183,17 @@ impl ObjectHandle {
     /// Those of the storage.
     pub fn unfinished(&self) -> Result<Option<String>> {
         let target = self.context.locate(&Uri::parse(&self.uri)?)?;
-        Ok(Note::at_path(&target, UNFINISHED)?.map(|note| note.source))
+        Ok(match Note::at_path(&target, UNFINISHED)? {
+            Some(note) if note.is_about_what_is_at(&target)? => Some(note.source),
+            _ => None,
+        })
     }
 }
 
 /// The second line of one that is to be moved, once all of the copy is there.
 const IS_WHOLE: &str = "whole";
+/// What the second line of one begins with that says of which time an array's schema is.
+const MADE_AT: &str = "made at ";
 /// More bytes than a note can have.
 const MAX_NOTE: u64 = 1 << 20;
 
@@ -193,23 +203,30 @@ pub(super) struct Note {
     source: String,
     /// Whether only the original is left to be deleted.
     is_whole: bool,
+    /// The time of the schema of an array that is being made.
+    made_at: Option<u64>,
 }
 
 impl Note {
     fn begun(source: &Uri) -> Self {
-        let (source, is_whole) = (source.to_string(), false);
-        Self { source, is_whole }
+        Self::of(source.to_string(), false)
+    }
+
+    fn of(source: String, is_whole: bool) -> Self {
+        Self {
+            source,
+            is_whole,
+            made_at: None,
+        }
     }
 
     fn moved(source: &Uri) -> Self {
-        let (source, is_whole) = (source.to_string(), true);
-        Self { source, is_whole }
+        Self::of(source.to_string(), true)
     }
 
     /// About a copy of what an object was at a time.
     pub fn of_past(source: &Uri, timestamp: u64) -> Self {
-        let (source, is_whole) = (format!("{source} as of {timestamp}"), false);
-        Self { source, is_whole }
+        Self::of(format!("{source} as of {timestamp}"), false)
     }
 
     fn at(location: &Location) -> Result<Option<Self>> {
@@ -228,8 +245,32 @@ impl Note {
         let text = storage.read(&[request])?.pop().unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let (source, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        let (source, is_whole) = (source.to_owned(), rest == IS_WHOLE);
-        Ok(Some(Self { source, is_whole }))
+        let made_at = rest.strip_prefix(MADE_AT);
+        Ok(Some(Self {
+            made_at: made_at.and_then(|time| time.parse().ok()),
+            ..Self::of(source.to_owned(), rest == IS_WHOLE)
+        }))
+    }
+
+    /// Whether what lies in a place is what the note there says is being made, or nothing yet. Another
+    /// library may have made something in a place where an import was killed, and leaves the note
+    /// alone.
+    fn is_about_what_is_at(&self, location: &Location) -> Result<bool> {
+        let Location { storage, path } = location;
+        let Some(time) = self.made_at else {
+            return Ok(true);
+        };
+        match ObjectType::at(location)? {
+            None => Ok(true),
+            Some(ObjectType::Group) => Ok(false),
+            Some(ObjectType::Array) => {
+                let schemas = storage.list(&path.join(SCHEMA_FOLDER))?;
+                let mut names = schemas
+                    .iter()
+                    .filter_map(|entry| TimestampedName::parse(&entry.name).ok());
+                Ok(names.any(|name| name.t_start == time))
+            }
+        }
     }
 
     pub fn put(&self, target: &Location) -> Result<()> {
@@ -240,6 +281,8 @@ impl Note {
         let mut text = self.source.clone();
         if self.is_whole {
             text = format!("{text}\n{IS_WHOLE}");
+        } else if let Some(time) = self.made_at {
+            text = format!("{text}\n{MADE_AT}{time}");
         }
         let path = target.path.join(name);
         target.storage.put(&path, text.into_bytes().into())

@@ -3,7 +3,8 @@
 //!
 //! Cells that count are those that exist, are selected and meet the condition. Null cells count for
 //! `count` and the null count only. The cells of a dense array that were never written count for
-//! `count` alone: their fill values are not data.
+//! `count` alone: their fill values are not data. With a limit the first of the cells that count are
+//! taken, so many, in the order asked for.
 //!
 //! - Sums of integers are exact inside; one that does not fit its type (64 bits) comes out as
 //!   that type's limit.

@@ -190,13 +190,18 @@ impl BoundOptions {
 }
 
 /// The field of a fragment that holds the cells of a column; `None` if it has none of the same
-/// type.
+/// type, or other labels. Where indices are asked for as they are stored, labels do not matter.
 pub(super) fn same_field(fragment: &Fragment, column: &ColumnType) -> Option<Field> {
     let wanted = CellType {
         datatype: column.datatype,
         cell_val_num: column.cell_val_num,
         nullable: column.nullable,
     };
+    if column.enumeration.is_some() && fragment.relabelled().iter().any(|a| **a == *column.name) {
+        return None;
+    }
     let stored = fragment.schema().cell_type(&column.name);
-    (stored == Some(wanted)).then(|| fragment.field(&column.name))?
+    stored
+        .is_some_and(|stored| wanted.is_stored_as(&stored))
+        .then(|| fragment.field(&column.name))?
 }

@@ -254,7 +254,7 @@ impl DenseReader {
         };
         loop {
             let cells = self.looked_at.enough(most).max(least).min(largest);
-            let Some((columns, mask)) = self.cells_of_next(cells, small, None).await? else {
+            let Some((columns, mask, _)) = self.cells_of_next(cells, small, None).await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
@@ -268,31 +268,34 @@ impl DenseReader {
         }
     }
 
-    /// The next cells as they are, and for each whether some fragment has it and it matches the
-    /// condition.
+    /// The next cells as they are, at most so many, and for each whether some fragment has it and it
+    /// matches the condition. Then how many cells that was: none of them comes where no fragment has
+    /// one.
     ///
     /// `whole` is offered every tile that the batch needs all cells of, each once. Those that it
     /// takes are not read, and count as cells that no fragment has.
     pub async fn next_cells(
         &mut self,
+        most: u64,
         small: bool,
         whole: Option<&mut dyn WholeTiles>,
-    ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
-        let next = self.cells_of_next(u64::MAX, small, whole).await?;
-        next.map(|(cells, mask)| Ok((cells.into_cells()?, mask)))
+    ) -> Result<Option<(ColumnSet, Vec<u8>, u64)>> {
+        let next = self.cells_of_next(most, small, whole).await?;
+        next.map(|(cells, mask, walked)| Ok((cells.into_cells()?, mask, walked)))
             .transpose()
     }
 
-    /// As [`Self::next_cells`], at most so many cells.
+    /// As [`Self::next_cells`], whatever the cells are held in.
     async fn cells_of_next(
         &mut self,
         most: u64,
         small: bool,
         whole: Option<&mut dyn WholeTiles>,
-    ) -> Result<Option<(BatchColumns, Vec<u8>)>> {
+    ) -> Result<Option<(BatchColumns, Vec<u8>, u64)>> {
         let Some(mut batch) = self.next_plan(most, small).await? else {
             return Ok(None);
         };
+        let walked = batch.cells as u64;
         // Points and overlapping ranges may take one cell twice and leave out another.
         let once = !matches!(self.walk, SelectionWalk::Points { .. })
             && self.plan.selection.iter().all(AxisSelection::is_ascending);
@@ -303,7 +306,7 @@ impl DenseReader {
             _ => Vec::new(),
         };
         if batch.tasks.is_empty() {
-            return Ok(Some((ColumnSet::default().into(), Vec::new())));
+            return Ok(Some((ColumnSet::default().into(), Vec::new(), walked)));
         }
         let mut mask = vec![1; batch.cells];
         let all = 0..batch.cells;
@@ -325,12 +328,12 @@ impl DenseReader {
         }
         let columns = batch_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
         let Some(order) = &batch.order else {
-            return Ok(Some((columns, mask)));
+            return Ok(Some((columns, mask, walked)));
         };
         let mask = order
             .iter()
             .map(|&cell| mask.get(cell).copied().unwrap_or(0));
-        Ok(Some((columns.pick(order)?, mask.collect())))
+        Ok(Some((columns.pick(order)?, mask.collect(), walked)))
     }
 
     /// Offers the tiles that a batch needs all cells of; gives back the copies of those taken.

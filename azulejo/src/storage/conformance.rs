@@ -264,6 +264,10 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
         found(root, &["c", "nothing", "b", "b-"]),
         [("b".to_owned(), true), ("c".to_owned(), false)]
     );
+    let folders =
+        ["b", "c", "nothing", "b-", "a"].map(|name| storage.is_folder(&root.join(name)).unwrap());
+    assert_eq!(folders, [true, false, false, false, false]);
+    assert!(storage.is_folder(root).unwrap());
     assert_eq!(found(root, &[]), []);
     assert_eq!(found(&root.join("nothing"), &["a"]), []);
     assert_eq!(found(&root.join("a"), &["a"]), []);

@@ -252,6 +252,15 @@ impl Storage for ObjectStorage {
         self.run(async move { shared.list(&dir, &key).await })
     }
 
+    fn is_folder(&self, path: &StorePath) -> Result<bool> {
+        if path.parent().is_none() {
+            return Ok(true);
+        }
+        self.listable(path)?;
+        let (shared, path, key) = (Arc::clone(self.shared()), path.clone(), key_of(path)?);
+        self.run(async move { shared.is_folder(&path, &key).await })
+    }
+
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         self.start_list(dirs.to_vec()).wait()
     }

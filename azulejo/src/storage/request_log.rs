@@ -265,6 +265,11 @@ impl StorageLayer for RequestLogStorage {
         self.inner.find(dir, names)
     }
 
+    fn is_folder(&self, path: &StorePath) -> Result<bool> {
+        self.log.push(Request::List(path.clone()));
+        self.inner.is_folder(path)
+    }
+
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         let tree = self.inner.list_tree(dir)?;
         tree.iter()

@@ -391,7 +391,11 @@ impl<'t> Stage<'t> {
             let name = match field {
                 Some(Field::Attribute(i)) => self.schema.name_of(FieldIndex::Attribute(i)),
                 Some(Field::Dimension(i)) => self.schema.name_of(FieldIndex::Dimension(i)),
-                _ => "the times of cells",
+                _ => {
+                    return Error::Unsupported(format!(
+                        "the schema cannot keep the times of cells ({source}): upgrade the array first"
+                    ));
+                }
             };
             Error::InvalidArgument(format!(
                 "tile {tile} of {name:?} cannot be stored: {source}"

@@ -167,6 +167,13 @@ impl Values {
                 None => json!({ "edges": [], "counts": [] }),
             },
             (_, None) => Json::Null,
+            // As for the engine: only where all could be null there is no sum. Durations that are none
+            // have none either.
+            (What::Sum, Some(column))
+                if self.count == 0 && !column.nullable && !column.datatype.is_time() =>
+            {
+                self.total(measure.what, column.datatype)
+            }
             _ if self.count == 0 => Json::Null,
             (What::Sum | What::Mean, Some(column)) => self.total(measure.what, column.datatype),
             (What::Stddev, _) if self.count < 2 => Json::Null,

@@ -194,6 +194,11 @@ impl<'a> Variables<'a> {
     fn new(session: &Session, array: Array, member: Option<&'a str>) -> Result<Self> {
         let view = ZarrView::new(array.clone())?;
         let names: Vec<String> = view.arrays().map(|(name, _)| name).collect();
+        if names.is_empty() && member.is_none() {
+            return Err(CliError::usage(
+                "no attribute has one number a cell, and text is not written to Zarr yet: the store would be empty",
+            ));
+        }
         for attribute in &array.schema().attributes {
             let name = &attribute.name;
             if !name.is_empty() && !names.contains(name) {

@@ -86,7 +86,7 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
         None => {}
     }
     optimize::choose_for_dataset(session, &mut plan, args.fields.goal())?;
-    object.begin_making(&source_text(args))?;
+    object.begin_making(&source_text(args), None)?;
     let made = dataset::make(session, &plan, &args.uri, args.at);
     if let Err(CliError::Engine(azulejo::Error::AlreadyExists { .. })) = &made {
         // Somebody else was faster, and what lies there is theirs.

@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The words of statements that arrays take.
 const KEYWORDS: &[&str] = &[
+    "ADD",
     "ALL",
+    "ALTER",
     "ANALYZE",
     "AND",
     "AS",
@@ -23,10 +25,12 @@ const KEYWORDS: &[&str] = &[
     "BY",
     "CASE",
     "CAST",
+    "COLUMN",
     "COPY",
     "CREATE",
     "CROSS",
     "DATE",
+    "DEFAULT",
     "DELETE",
     "DESC",
     "DESCRIBE",

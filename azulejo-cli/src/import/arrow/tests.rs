@@ -285,3 +285,15 @@ fn exported_columns_say_what_they_were() {
         .is_err()
     );
 }
+
+#[test]
+fn periods_are_no_numbers() {
+    let name = (
+        "ARROW:extension:name".to_owned(),
+        "pandas.period".to_owned(),
+    );
+    let plain = Field::new("p", DataType::Int64, true);
+    assert!(natural_type(&plain).is_ok());
+    let period = plain.with_metadata(HashMap::from([name]));
+    assert!(natural_type(&period).unwrap_err().contains("periods"));
+}

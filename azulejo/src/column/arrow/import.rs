@@ -404,6 +404,12 @@ impl ImportTarget {
         if kind.is_var() {
             return Ok((data, Some(ends)));
         }
+        // Zeros behind a text are none of it; those of bytes are.
+        let fills_up = array.data_type().is_string()
+            && matches!(
+                kind.datatype,
+                Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8
+            );
         let mut cells = Vec::with_capacity(array.len() * size);
         for (cell, pair) in ends.windows(2).enumerate() {
             let (start, end) = (pair[0] as usize, pair[1] as usize);
@@ -412,6 +418,9 @@ impl ImportTarget {
                 cells.resize(cells.len() + size, 0);
             } else if text.len() == size {
                 cells.extend_from_slice(text);
+            } else if text.len() < size && fills_up {
+                cells.extend_from_slice(text);
+                cells.resize(cells.len() + size - text.len(), 0);
             } else {
                 let what = format!("has {} bytes, the array {size}", text.len());
                 return Err(self.wrong(cell, &what));

@@ -12,7 +12,7 @@ pub trait ArrowFields: Sized {
     /// before. Which columns are dimensions, and their domains, Arrow cannot say: add them first.
     ///
     /// Text and bytes get cells of any length, lists of numbers any number of values a cell,
-    /// timestamps, dates and durations Arrow's unit; dictionaries become attributes of their
+    /// timestamps, dates, durations and times of day (as durations) Arrow's unit; dictionaries become attributes of their
     /// values' type, and what has nulls only text. Fields that come from a TileDB array, and say so in their metadata, get the
     /// type that they had there.
     ///
@@ -125,7 +125,8 @@ fn one_value(data_type: &DataType) -> Option<Datatype> {
             TimeUnit::Microsecond => Datatype::DateTimeMicro,
             TimeUnit::Nanosecond => Datatype::DateTimeNano,
         },
-        DataType::Duration(unit) => match unit {
+        // Times of day are durations: they come back as such.
+        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => match unit {
             TimeUnit::Second => Datatype::TimeSecond,
             TimeUnit::Millisecond => Datatype::TimeMilli,
             TimeUnit::Microsecond => Datatype::TimeMicro,

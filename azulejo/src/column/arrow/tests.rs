@@ -417,3 +417,27 @@ fn a_column_that_says_nothing_of_its_values_is_text() {
         (Datatype::StringUtf8, CellValNum::Var, true)
     );
 }
+
+#[test]
+fn times_of_day_become_durations() {
+    let of_day = [
+        (DataType::Time32(TimeUnit::Second), Datatype::TimeSecond),
+        (DataType::Time32(TimeUnit::Millisecond), Datatype::TimeMilli),
+        (DataType::Time64(TimeUnit::Microsecond), Datatype::TimeMicro),
+        (DataType::Time64(TimeUnit::Nanosecond), Datatype::TimeNano),
+    ];
+    for (data_type, wanted) in of_day {
+        let schema = Schema::new(vec![Field::new("t", data_type, true)]);
+        let new = azulejo_format::schema::ArraySchema::sparse()
+            .dimension("x", 0i64..=9, 5)
+            .arrow_fields(&schema)
+            .unwrap()
+            .build()
+            .unwrap();
+        let found = &new.schema.attributes[0];
+        assert_eq!(
+            (found.datatype, found.cell_val_num),
+            (wanted, CellValNum::ONE)
+        );
+    }
+}

@@ -312,3 +312,16 @@ fn what_reaches_beyond_the_time_of_the_array_stays() {
         assert_eq!(named.is_err(), end == 1, "until {end}");
     }
 }
+
+/// Cells between fragments that nobody wrote would count as written.
+#[test]
+fn boxes_with_gaps_are_left_alone_if_they_are_to() {
+    let all = TimeRange::ALL;
+    // Both lie in one tile, whose cells 3 and 4 nobody wrote.
+    let gap = array(true, &[(0, 2), (5, 7)]);
+    assert_eq!(chosen(&gap, all, &Choice::new()), [0, 1]);
+    assert_eq!(chosen(&gap, all, &Choice::new().no_gaps()), [0usize; 0]);
+    let some = array(true, &[(0, 4), (5, 7), (3, 9), (10, 12), (14, 15)]);
+    let choice = Choice::new().fragments(2, u32::MAX).no_gaps();
+    assert_eq!(chosen(&some, all, &choice), [0, 1, 2, 3]);
+}

@@ -89,22 +89,38 @@ async fn aggregate_once(
         names.extend(tested.or(dimension));
     }
     let conditional = options.condition.is_some();
-    let options = options.fields(names).layout(Layout::Unordered);
+    // Which cells are the first is a matter of their order, and nothing else is.
+    let layout = match options.limit {
+        Some(_) => options.layout,
+        None => Layout::Unordered,
+    };
+    let options = options.fields(names).layout(layout);
     let bound = &bind(array, &options, waiting).await?;
     let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
-    if dense {
-        if !conditional {
-            // Every cell of a dense array exists, written or not.
-            let cells = bound.subarray.cell_num(array.schema());
-            let cells = cells.and_then(|cells| u64::try_from(cells).ok());
-            totals.all_cells = Some(
-                cells
-                    .ok_or_else(|| Error::Unsupported("2^64 cells or more are selected".into()))?,
-            );
-            if unread {
-                return Ok(totals.finish(aggregates));
+    let mut limit = bound.limit;
+    if dense && !conditional {
+        // Every cell of a dense array exists, written or not.
+        let cells = bound.subarray.cell_num(array.schema());
+        let cells = cells.and_then(|cells| u64::try_from(cells).ok());
+        let cells = match (cells, limit) {
+            (Some(cells), most) => {
+                let first = most.map_or(cells, |most| most.min(cells));
+                limit = Some(first).filter(|first| *first < cells);
+                first
             }
+            (None, Some(limit)) => limit,
+            (None, None) => {
+                return Err(Error::Unsupported("2^64 cells or more are selected".into()));
+            }
+        };
+        totals.all_cells = Some(cells);
+        if unread {
+            return Ok(totals.finish(aggregates));
         }
+    }
+    if let Some(most) = limit {
+        take_first(array, bound, most, &mut totals, waiting).await?;
+    } else if dense {
         // Cells that nobody wrote have no values.
         let bound = &BoundOptions {
             matching_only: true,
@@ -112,7 +128,10 @@ async fn aggregate_once(
         };
         let mut reader = DenseReader::new(array, bound, waiting).await?;
         let small = reader.streams();
-        while let Some((cells, mask)) = reader.next_cells(small, Some(&mut totals)).await? {
+        let every = u64::MAX;
+        while let Some((cells, mask, _)) =
+            reader.next_cells(every, small, Some(&mut totals)).await?
+        {
             totals.update(array.context(), &cells, Some(&mask))?;
         }
     } else {
@@ -149,10 +168,65 @@ async fn aggregate_once(
     Ok(totals.finish(aggregates))
 }
 
+/// Takes in the first cells that count, in the order asked for, and no more than `left`.
+async fn take_first(
+    array: &Array,
+    bound: &BoundOptions,
+    mut left: u64,
+    totals: &mut Totals,
+    waiting: Waiting,
+) -> Result<()> {
+    if !array.schema().is_dense() {
+        let mut reader = SparseReader::new(array, bound, waiting).await?;
+        reader.prefer_small_batches();
+        while left > 0 {
+            let Some(batch) = reader.next(Output::Own, left).await? else {
+                break;
+            };
+            let cells = own_columns(batch)?;
+            let mut mask = vec![1; cells.cell_num];
+            left -= keep_first(&mut mask, left);
+            totals.update(array.context(), &cells, Some(&mask))?;
+        }
+        return Ok(());
+    }
+    // Without a condition cells that nobody wrote are among the first, though they have no values.
+    let any = bound.condition.is_none();
+    let bound = &BoundOptions {
+        matching_only: !any,
+        ..bound.clone()
+    };
+    let mut reader = DenseReader::new(array, bound, waiting).await?;
+    let small = reader.streams();
+    while left > 0 {
+        let most = if any { left } else { u64::MAX };
+        let Some((cells, mut mask, walked)) = reader.next_cells(most, small, None).await? else {
+            break;
+        };
+        left -= match any {
+            true => walked.min(left),
+            false => keep_first(&mut mask, left),
+        };
+        totals.update(array.context(), &cells, Some(&mask))?;
+    }
+    Ok(())
+}
+
+/// Takes all cells but the first so many out of a mask; how many it has then.
+fn keep_first(mask: &mut [u8], most: u64) -> u64 {
+    let mut kept = 0;
+    for cell in mask.iter_mut().filter(|cell| **cell != 0) {
+        *cell = u8::from(kept < most);
+        kept += u64::from(*cell);
+    }
+    kept
+}
+
 impl Array {
     /// Computes aggregates over the cells that `options` select; see
-    /// [the module](crate::read::aggregate) for what counts. Fields and layout of the options do
-    /// not matter.
+    /// [the module](crate::read::aggregate) for what counts. The fields of the options do not
+    /// matter, and the layout only where there is a limit: then the first so many of the cells that
+    /// count are taken, in that order.
     ///
     /// Tiles that are wholly selected, that no condition, delete or other fragment touches, and
     /// whose statistics are known for certain, are not read.

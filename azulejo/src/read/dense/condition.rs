@@ -37,7 +37,8 @@ impl DenseCondition {
             let Some(fragment) = array.fragments().get(index) else {
                 continue;
             };
-            let condition = self.condition.for_fragment(fragment.schema());
+            let (schema, relabelled) = (fragment.schema(), fragment.relabelled());
+            let condition = self.condition.for_fragment(schema, relabelled);
             let fields = condition.fields().iter().map(|name| fragment.field(name));
             let attribute =
                 |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));

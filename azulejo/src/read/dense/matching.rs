@@ -71,17 +71,18 @@ impl Assembler<'_> {
             let Some(fragment) = self.array.fragments().get(task.fragment) else {
                 continue;
             };
-            if condition.condition.fits(fragment.schema()) {
+            let (schema, relabelled) = (fragment.schema(), fragment.relabelled());
+            if condition.condition.fits(schema, relabelled) {
                 continue;
             }
             if let std::collections::hash_map::Entry::Vacant(entry) =
-                others.entry(Arc::as_ptr(fragment.schema()))
+                others.entry(Arc::as_ptr(schema))
             {
                 entry.insert(evaluate(
-                    &condition.condition.for_fragment(fragment.schema()),
+                    &condition.condition.for_fragment(schema, relabelled),
                 )?);
             }
-            let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else {
+            let Some(other) = others.get(&Arc::as_ptr(schema)) else {
                 continue;
             };
             for copy in batch.copies.get(task.copies.clone()) {

@@ -3,7 +3,7 @@
 use super::selection::Selection;
 use crate::array::{Array, DeleteCommit, Fragment, TimeRange};
 use crate::cancel::Operation;
-use crate::condition::BoundCondition;
+use crate::condition::{BoundCondition, Meaning};
 use crate::error::{Error, Result};
 use crate::read::bind::same_field;
 use crate::read::budget::Budget;
@@ -112,7 +112,13 @@ impl SparseQuery {
     ) -> Result<Self> {
         let schema = array.schema();
         let bounded = within_current_domain(array, options);
-        let selection = Selection::new(bounded.as_ref().unwrap_or(&options.subarray), schema)?;
+        // In SQL a comparison is one of what cells read as, and nothing else.
+        let written = || match options.meaning {
+            Meaning::TileDb => array.non_empty_domain(),
+            Meaning::Sql => Ok(None),
+        };
+        let subarray = bounded.as_ref().unwrap_or(&options.subarray);
+        let selection = Selection::new(subarray, schema, written)?;
         let mut boxes = array.fragments_meeting(|bounds| selection.meets(bounds));
         let is_dense = |index: usize| array.fragments().get(index).is_some_and(Fragment::is_dense);
         boxes.retain(|(index, _)| !is_dense(*index));
@@ -436,7 +442,12 @@ fn add_test(
     until: Option<u64>,
     delete: Option<usize>,
 ) -> Result<()> {
-    let condition = bound.for_fragment(fragment.schema());
+    // Deletes are of indices as they are stored, whatever these stand for.
+    let relabelled = match delete {
+        None => fragment.relabelled(),
+        Some(_) => &[],
+    };
+    let condition = bound.for_fragment(fragment.schema(), relabelled);
     if condition.constant() == Some(true) {
         return Ok(());
     }

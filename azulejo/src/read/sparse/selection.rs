@@ -74,6 +74,36 @@ impl MovedDimension {
             _ => None,
         }
     }
+
+    /// A range that reaches to an end of all that was written, open there: the box around all cells
+    /// selects all of them, where the first and last may read as beside it, too.
+    fn open(&self, range: &Range, written: &Range) -> Range {
+        let physical = self.datatype.physical();
+        let ordinal = |bytes: &[u8]| ranges::ordinal(physical, bytes);
+        let (low, high) = match physical {
+            Physical::F32 => (
+                f32::NEG_INFINITY.to_le_bytes().to_vec(),
+                f32::INFINITY.to_le_bytes().to_vec(),
+            ),
+            Physical::F64 => (
+                f64::NEG_INFINITY.to_le_bytes().to_vec(),
+                f64::INFINITY.to_le_bytes().to_vec(),
+            ),
+            _ => return range.clone(),
+        };
+        let (start, end) = (ordinal(&range.start), ordinal(&range.end));
+        let holds = |bytes: &[u8]| (start..=end).contains(&ordinal(bytes));
+        Range {
+            start: match holds(&written.start) {
+                true => low,
+                false => range.start.clone(),
+            },
+            end: match holds(&written.end) {
+                true => high,
+                false => range.end.clone(),
+            },
+        }
+    }
 }
 
 /// What is left to test in a tile that the R-tree found.
@@ -86,12 +116,21 @@ pub(crate) struct TileTest {
 }
 
 impl Selection {
-    /// Prepares a subarray that fits the schema.
-    pub(crate) fn new(subarray: &Subarray, schema: &ArraySchema) -> Result<Self> {
+    /// Prepares a subarray that fits the schema. Along dimensions whose filters change coordinates,
+    /// ranges that reach to an end of what was `written` are open there.
+    pub(crate) fn new(
+        subarray: &Subarray,
+        schema: &ArraySchema,
+        written: impl FnOnce() -> Result<Option<NdRectangle>>,
+    ) -> Result<Self> {
         let dims = &schema.domain.dimensions;
         let moved = dims.iter().enumerate();
         let moved = moved.map(|(d, dimension)| MovedDimension::of(schema, d, dimension.datatype));
         let moved: Vec<Option<MovedDimension>> = moved.collect();
+        let written = match moved.iter().any(Option::is_some) {
+            true => written()?,
+            false => None,
+        };
         // What was written may lie near what is selected.
         let near = |d: usize, ranges: Vec<Range>| match moved.get(d) {
             Some(Some(moved)) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
@@ -103,7 +142,16 @@ impl Selection {
                 let mut ranges = Vec::with_capacity(dims.len());
                 for (d, dimension) in dims.iter().enumerate() {
                     let selection = selections.get(d).unwrap_or(&DimSelection::All);
-                    dimensions.push(DimensionFilter::new(selection, dimension.datatype));
+                    let written = written.as_ref().and_then(|bounds| bounds.ranges.get(d));
+                    let open = match (selection, moved.get(d), written) {
+                        (DimSelection::Ranges(ranges), Some(Some(moved)), Some(written)) => {
+                            let open = ranges.iter().map(|range| moved.open(range, written));
+                            Some(DimSelection::Ranges(open.collect()))
+                        }
+                        _ => None,
+                    };
+                    let of_cells = open.as_ref().unwrap_or(selection);
+                    dimensions.push(DimensionFilter::new(of_cells, dimension.datatype));
                     ranges.push(match selection {
                         DimSelection::All => None,
                         DimSelection::Ranges(ranges) => near(d, ranges.clone()),
@@ -167,6 +215,17 @@ impl Selection {
         }
     }
 
+    /// Whether all coordinates of a box are selected along a dimension, as what they are read.
+    fn covers_along(&self, d: usize, filter: &DimensionFilter, range: RangeRef<'_>) -> bool {
+        match self.moved.get(d) {
+            Some(Some(moved)) => {
+                let read = moved.around(range);
+                read.is_some_and(|read| filter.covers(read.as_ref()))
+            }
+            _ => filter.covers(range),
+        }
+    }
+
     /// Whether boxes say where coordinates lie along a dimension.
     fn is_kept(&self, d: usize) -> bool {
         matches!(self.moved.get(d), None | Some(None))
@@ -194,7 +253,7 @@ impl Selection {
             let mut dimensions = Vec::new();
             for (d, filter) in self.dimensions.iter().enumerate() {
                 match bounds(d) {
-                    Some(range) if filter.covers(range) => {}
+                    Some(range) if self.covers_along(d, filter, range) => {}
                     Some(range) if !self.meets_along(d, range) => return None,
                     _ if matches!(filter, DimensionFilter::All) => {}
                     _ => dimensions.push(d),

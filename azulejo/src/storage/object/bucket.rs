@@ -23,7 +23,9 @@ pub(super) struct Limits {
     /// Two ranges of one object at most this far apart are read as one: about what a round trip's
     /// time could carry.
     pub(super) gap: u64,
-    /// Ranges are joined up to this size, and longer ones are read in pieces of it.
+    /// Ranges are joined up to this size, and to that of a piece.
+    pub(super) joined: u64,
+    /// Longer ranges are read in pieces of this size.
     pub(super) piece: u64,
     /// Requests in flight.
     pub(super) parallel: usize,
@@ -39,6 +41,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             gap: 512 << 10,
+            joined: u64::MAX,
             piece: 16 << 20,
             parallel: 64,
             part: 5 << 20,

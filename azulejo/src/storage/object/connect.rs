@@ -81,6 +81,10 @@ impl ServiceSettings<'_> {
                 .settings
                 .number("vfs.min_batch_gap")
                 .unwrap_or(default.gap),
+            joined: self
+                .settings
+                .number("vfs.max_batch_size")
+                .unwrap_or(default.joined),
             piece: self
                 .settings
                 .number("vfs.min_parallel_size")
@@ -601,6 +605,20 @@ mod tests {
         settings.set("vfs.s3.ca_file", "/no such/s3").unwrap();
         assert!(missing(&settings, "gcs").contains("ssl.ca_file /no such/all"));
         assert!(missing(&settings, "s3").contains("vfs.s3.ca_file /no such/s3"));
+    }
+
+    #[test]
+    fn settings_say_what_is_joined() {
+        let mut settings = StoreSettings::new();
+        settings.set("vfs.min_batch_gap", "7").unwrap();
+        settings.set("vfs.max_batch_size", "1000").unwrap();
+        let family = ServiceSettings {
+            settings: &settings,
+            name: "gcs",
+        };
+        let limits = family.limits();
+        assert_eq!((limits.gap, limits.joined), (7, 1000));
+        assert_eq!(limits.piece, Limits::default().piece);
     }
 
     #[test]

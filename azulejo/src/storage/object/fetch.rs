@@ -101,7 +101,8 @@ impl Plan {
                     }
                 });
             }
-            for merged in coalesce(&spans, limits.gap, limits.piece) {
+            let most = limits.joined.min(limits.piece);
+            for merged in coalesce(&spans, limits.gap, most) {
                 let members = merged
                     .members
                     .iter()

@@ -133,6 +133,20 @@ fn near_ranges_are_one_request_and_long_ones_several() {
         (2, 20)
     );
     assert_eq!(gets(&[range(3..3)]), (0, 0));
+    // Together longer than what is joined.
+    let limits = Limits {
+        joined: 20,
+        ..Limits::default()
+    };
+    let (whole, secrets) = (storage.shared(), Secrets::default());
+    let store = Arc::clone(&whole.store);
+    let shared = Shared::new(store, limits, whole.abilities, &whole.stats, secrets);
+    let short = ObjectStorage::of(shared);
+    let before = storage.io_stats();
+    let read = short.read(&[range(0..10), range(10..20), range(20..50)]);
+    let lengths: Vec<usize> = read.unwrap().iter().map(Bytes::len).collect();
+    assert_eq!(lengths, [10, 10, 30]);
+    assert_eq!(storage.io_stats().since(&before).requests(IoOp::Get), 2);
     // Longer than a request may be.
     let limits = Limits {
         piece: 1 << 20,

@@ -36,6 +36,18 @@ impl Shared {
             .map_err(|failure| self.error("list", dir, failure))?;
         Ok(tree.finish())
     }
+
+    /// Whether anything lies in a folder: the first page of a listing tells.
+    pub(super) async fn is_folder(&self, dir: &StorePath, key: &Path) -> Result<bool> {
+        let first = async {
+            let mut listing = self.store.list(Some(key));
+            listing.next().await.transpose()
+        };
+        let first = observed(first)
+            .await
+            .map_err(|failure| self.error("list", dir, failure))?;
+        Ok(first.is_some())
+    }
 }
 
 /// By path of the folder: by name, whether it is a folder, size.

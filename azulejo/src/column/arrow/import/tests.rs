@@ -106,6 +106,32 @@ fn times_change_their_unit_or_fail() {
 }
 
 #[test]
+fn texts_of_a_fixed_length_are_filled_up() {
+    let kind = |datatype| ColumnType::new("a", datatype).with_cell_val_num(CellValNum::Fixed(3));
+    let texts = || StringViewArray::from(vec!["ab", "abc", ""]);
+    for datatype in [Datatype::Char, Datatype::StringAscii, Datatype::StringUtf8] {
+        let column = import(kind(datatype), texts()).unwrap();
+        assert_eq!(column.data.as_slice(), b"ab\0abc\0\0\0");
+        let set = ColumnSet::of([column]).unwrap();
+        let shown = |options: ArrowOptions| set.to_record_batch(options).unwrap().remove_column(0);
+        let trimmed = ArrowOptions::new().trimmed(true);
+        assert_eq!(
+            &shown(trimmed.views(true)),
+            &(Arc::new(texts()) as ArrayRef)
+        );
+        let trimmed = shown(trimmed);
+        let expected = LargeStringArray::from(vec!["ab", "abc", ""]);
+        assert_eq!(trimmed.as_string::<i64>(), &expected);
+        let whole = shown(ArrowOptions::new());
+        assert_eq!(whole.as_string::<i64>().value(0), "ab\0");
+    }
+    let long = import(kind(Datatype::Char), StringArray::from(vec!["abcd"]));
+    assert!(long.unwrap_err().to_string().contains("has 4 bytes"));
+    let bytes = arrow_array::BinaryArray::from(vec![&b"ab"[..]]);
+    assert!(import(kind(Datatype::Blob), bytes).is_err());
+}
+
+#[test]
 fn labels_become_indices() {
     let enumeration =
         Enumeration::of_strings("e", Datatype::StringUtf8, false, ["x", "yy", ""]).unwrap();

@@ -1,0 +1,220 @@
+//! The lengths that Arrow's IPC files state. Their reader takes memory for whatever is stated, and
+//! the program ends where there is not so much: those of damaged files are looked at before.
+
+use arrow_ipc::{Message, root_as_footer, root_as_message};
+use std::io::{Read, Result, Seek, SeekFrom};
+
+/// What comes before the length of a message.
+const CONTINUATION: u32 = u32::MAX;
+/// Bytes at the end of a file: the length of its footer, and `ARROW1`.
+const TAIL: u64 = 10;
+/// Bytes before a compressed buffer: its length.
+const PREFIX: u64 = 8;
+/// Zstandard makes no more of a byte than half of this.
+const MOST_OF_A_BYTE: u64 = 1 << 16;
+
+/// Whether no message of a stream, `size` bytes long, states more than there is.
+pub fn stream_fits(from: &mut (impl Read + Seek), size: u64) -> Result<bool> {
+    let mut at = 0;
+    loop {
+        let Some(mut length) = number_at(from, at, size)? else {
+            // It ends, or is cut off, which its reader says.
+            return Ok(true);
+        };
+        at += 4;
+        if length == CONTINUATION {
+            let Some(next) = number_at(from, at, size)? else {
+                return Ok(true);
+            };
+            length = next;
+            at += 4;
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        let length = u64::from(length);
+        let Some(metadata) = bytes_at(from, at, length, size)? else {
+            return Ok(false);
+        };
+        at += length;
+        let Ok(message) = root_as_message(&metadata) else {
+            return Ok(true);
+        };
+        match u64::try_from(message.bodyLength()) {
+            Ok(body) if body <= size - at => {
+                if !buffers_fit(from, (at, body), &message)? {
+                    return Ok(false);
+                }
+                at += body;
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// Whether no block of a file, `size` bytes long, states more than there is.
+pub fn file_fits(from: &mut (impl Read + Seek), size: u64) -> Result<bool> {
+    let Some(tail) = size.checked_sub(TAIL) else {
+        return Ok(true);
+    };
+    let length = number_at(from, tail, size)?.map(u64::from);
+    let Some((start, length)) = length.and_then(|n| Some((tail.checked_sub(n)?, n))) else {
+        return Ok(true);
+    };
+    let Some(footer) = bytes_at(from, start, length, size)? else {
+        return Ok(true);
+    };
+    let Ok(footer) = root_as_footer(&footer) else {
+        return Ok(true);
+    };
+    let dictionaries = footer.dictionaries().into_iter().flatten();
+    for block in dictionaries.chain(footer.recordBatches().into_iter().flatten()) {
+        let (Ok(at), Ok(metadata), Ok(body)) = (
+            u64::try_from(block.offset()),
+            u64::try_from(block.metaDataLength()),
+            u64::try_from(block.bodyLength()),
+        ) else {
+            return Ok(false);
+        };
+        let behind = at.checked_add(metadata);
+        let end = behind.and_then(|behind| behind.checked_add(body));
+        let (Some(behind), Some(0..)) = (behind, end.and_then(|end| size.checked_sub(end))) else {
+            return Ok(false);
+        };
+        let Some(bytes) = bytes_at(from, at, metadata, size)? else {
+            return Ok(false);
+        };
+        let message = match bytes.get(..4) {
+            Some([0xff, 0xff, 0xff, 0xff]) => bytes.get(8..),
+            _ => bytes.get(4..),
+        };
+        if let Some(Ok(message)) = message.map(root_as_message)
+            && !buffers_fit(from, (behind, body), &message)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the compressed buffers of a body, which lies somewhere and is so long, can become as long
+/// as they state.
+fn buffers_fit(
+    from: &mut (impl Read + Seek),
+    (at, body): (u64, u64),
+    message: &Message<'_>,
+) -> Result<bool> {
+    let batch = message.header_as_record_batch();
+    let batch = batch.or_else(|| message.header_as_dictionary_batch()?.data());
+    let Some(batch) = batch.filter(|batch| batch.compression().is_some()) else {
+        return Ok(true);
+    };
+    for buffer in batch.buffers().into_iter().flatten() {
+        let (Ok(offset), Ok(length)) = (
+            u64::try_from(buffer.offset()),
+            u64::try_from(buffer.length()),
+        ) else {
+            return Ok(false);
+        };
+        if offset.checked_add(length).is_none_or(|end| end > body) {
+            return Ok(false);
+        }
+        let Some(stored) = length.checked_sub(PREFIX) else {
+            continue;
+        };
+        let Some(stated) = bytes_at(from, at + offset, PREFIX, at + body)? else {
+            return Ok(false);
+        };
+        let stated = stated.try_into().map_or(0, i64::from_le_bytes);
+        // Those that are not compressed state -1.
+        let most = stored.saturating_mul(MOST_OF_A_BYTE);
+        if u64::try_from(stated).is_ok_and(|stated| stated > most) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A number of four bytes; `None` beyond the end.
+fn number_at(from: &mut (impl Read + Seek), at: u64, size: u64) -> Result<Option<u32>> {
+    let bytes = bytes_at(from, at, 4, size)?;
+    Ok(bytes.and_then(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?))))
+}
+
+/// So many bytes; `None` beyond the end.
+fn bytes_at(
+    from: &mut (impl Read + Seek),
+    at: u64,
+    length: u64,
+    size: u64,
+) -> Result<Option<Vec<u8>>> {
+    if at.checked_add(length).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    from.seek(SeekFrom::Start(at))?;
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 == length).then_some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Int64Array, RecordBatch};
+    use arrow_ipc::CompressionType;
+    use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+    use std::io::Cursor;
+    use std::sync::Arc;
+
+    fn batch() -> RecordBatch {
+        let numbers = Int64Array::from((0i64..1_000).map(|i| i % 7).collect::<Vec<_>>());
+        RecordBatch::try_from_iter([("x", Arc::new(numbers) as _)]).unwrap()
+    }
+
+    fn options(compressed: bool) -> IpcWriteOptions {
+        let compression = compressed.then_some(CompressionType::LZ4_FRAME);
+        IpcWriteOptions::default()
+            .try_with_compression(compression)
+            .unwrap()
+    }
+
+    fn fits(bytes: &[u8], file: bool) -> bool {
+        let (mut from, size) = (Cursor::new(bytes), bytes.len() as u64);
+        match file {
+            true => file_fits(&mut from, size).unwrap(),
+            false => stream_fits(&mut from, size).unwrap(),
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_the_end_are_found() {
+        for compressed in [false, true] {
+            let batch = batch();
+            let schema = batch.schema();
+            let mut stream = Vec::new();
+            let options = || options(compressed);
+            let mut writer =
+                StreamWriter::try_new_with_options(&mut stream, &schema, options()).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+            drop(writer);
+            let mut file = Vec::new();
+            let mut writer =
+                FileWriter::try_new_with_options(&mut file, &schema, options()).unwrap();
+            writer.write(&batch).unwrap();
+            writer.finish().unwrap();
+            drop(writer);
+            for (bytes, is_file) in [(stream, false), (file, true)] {
+                assert!(fits(&bytes, is_file), "{compressed} {is_file}");
+                // Whatever is in place of a byte, memory is taken for no more than there is.
+                let mut found = 0;
+                for at in 0..bytes.len() {
+                    let mut damaged = bytes.clone();
+                    damaged[at] = 0x7f;
+                    found += usize::from(!fits(&damaged, is_file));
+                }
+                assert!(found > 3, "{compressed} {is_file} {found}");
+            }
+        }
+    }
+}
