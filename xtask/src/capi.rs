@@ -21,11 +21,14 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     };
     reference::run(match debug {
         true => command.args(["--exclude=azulejo-python", "--lib"]),
-        false => {
-            command
-                .current_dir(root)
-                .args(["build", "--package", "azulejo-capi", "--profile", "dist"])
-        }
+        // For the library alone: what other crates link to as well is not optimised as one.
+        false => command.current_dir(root).args([
+            "rustc",
+            "--package=azulejo-capi",
+            "--profile=dist",
+            "--lib",
+            "--crate-type=cdylib",
+        ]),
     })?;
     let target = target(root);
     let name = format!(
@@ -33,9 +36,7 @@ pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
         std::env::consts::DLL_PREFIX,
         std::env::consts::DLL_SUFFIX
     );
-    Ok(target
-        .join(if debug { "debug" } else { "dist" })
-        .join(name))
+    Ok(target.join(if debug { "debug" } else { "dist" }).join(name))
 }
 
 /// What tasks are told that run others' programs on the library: names, and options `--from DIR`
