@@ -926,11 +926,23 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
         ("a = 'q'", &["1"]),
         ("a <> 'q'", &["2", "4"]),
         ("a >= 'q' AND a < 'r'", &["1"]),
+        ("a IN ('q', 'zz')", &["1", "4"]),
+        ("a NOT IN ('q', 'fourteen')", &["2", "4"]),
+        ("a < 'fours'", &["2"]),
+        ("a <> 'fourteen' AND a > ''", &["1", "2", "4"]),
+        ("a = 'q\0'", &[]),
+        ("a LIKE 'z%'", &["4"]),
         ("a IS NULL", &["3"]),
     ] {
         let query = format!("SELECT x FROM 'mem://fixed' WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{query}");
     }
+    let told = rows(
+        &session,
+        "EXPLAIN SELECT x FROM 'mem://fixed' WHERE a = 'q'",
+    )
+    .await?;
+    assert!(!told.join(" ").contains("FilterExec"), "{told:?}");
     rows(
         &session,
         "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'",
