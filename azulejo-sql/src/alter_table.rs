@@ -10,6 +10,7 @@ use crate::external_table::{FILE_TYPE, with_units};
 use crate::new_array::refuse_decimals;
 use crate::table::{ArrayTable, blocking};
 use crate::target::array_at;
+use azulejo::Array;
 use azulejo::arrow::{ArrowFields, ArrowImporter};
 use azulejo::column::ColumnType;
 use azulejo::format::ArraySchema;
@@ -31,7 +32,7 @@ use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, ColumnDef, ColumnOption, Ident, ObjectName,
     Statement as SqlStatement,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The statement, if it is one of these.
@@ -113,6 +114,7 @@ async fn show(
     let columns: Vec<_> = old.cloned().chain(change.added.iter().cloned()).collect();
     let defaults = table.defaults().iter();
     let defaults = defaults.filter(|(name, _)| stays(name));
+    let defaults = defaults.chain(&change.defaults);
     let defaults = defaults.map(|(name, expr)| (name.clone(), expr.clone()));
     let now = now
         .showing_first(&Schema::new(columns))?
@@ -128,6 +130,9 @@ struct Change {
     evolution: SchemaEvolution,
     /// The new columns as they are declared.
     added: Vec<Arc<Field>>,
+    /// What these have where nothing is said. The fill value of a type, such as false, is none of an
+    /// attribute's own: only the table knows that it is a default.
+    defaults: HashMap<String, Expr>,
     /// Names of columns that go.
     dropped: HashSet<String>,
 }
@@ -136,8 +141,9 @@ impl Change {
     async fn of(state: &SessionState, table: &ArrayTable, alter: &AlterTable) -> Result<Self> {
         table.writable("ALTER TABLE")?;
         let mut change = Self::default();
+        let array = table.current().await?;
         for operation in &alter.operations {
-            change.add(state, table, operation).await?;
+            change.add(state, table, &array, operation).await?;
         }
         Ok(change)
     }
@@ -156,6 +162,7 @@ impl Change {
         &mut self,
         state: &SessionState,
         table: &ArrayTable,
+        array: &Array,
         operation: &AlterTableOperation,
     ) -> Result<()> {
         let columns = table.columns();
@@ -180,8 +187,7 @@ impl Change {
                         ))),
                     };
                 }
-                let (field, attribute) = declared(state, column_def).await?;
-                let array = table.current().await?;
+                let (field, attribute, default) = declared(state, column_def).await?;
                 let is_same = |old: &Attribute| {
                     old.name == name
                         && old.datatype == attribute.datatype
@@ -193,17 +199,17 @@ impl Change {
                         "{name}: rows that are there still have the column of this name that was dropped, and would show it again: take another name"
                     )));
                 }
-                let is_filled = attribute.nullable || attribute.fill_validity;
+                let is_filled = attribute.nullable || default.is_some();
                 if !is_filled && !array.fragments().is_empty() {
                     return Err(DataFusionError::Plan(format!(
                         "{name} is NOT NULL and has no DEFAULT, which the rows that are there would have"
                     )));
                 }
+                let default = default.map(|value| Expr::Literal(value, None));
+                self.defaults
+                    .extend(default.map(|value| (name.to_owned(), value)));
                 self.added.push(field);
-                self.evolution.add_attributes.push(Attribute {
-                    fill_validity: attribute.fill_validity && attribute.nullable,
-                    ..attribute
-                });
+                self.evolution.add_attributes.push(attribute);
                 Ok(())
             }
             AlterTableOperation::DropColumn {
@@ -247,9 +253,12 @@ impl Change {
     }
 }
 
-/// A column as it is declared, and the attribute that holds its values: `fill_validity` says whether it
-/// has a default other than null.
-async fn declared(state: &SessionState, column: &ColumnDef) -> Result<(Arc<Field>, Attribute)> {
+/// A column as it is declared, the attribute that holds its values, and its default, if that is another
+/// than null.
+async fn declared(
+    state: &SessionState,
+    column: &ColumnDef,
+) -> Result<(Arc<Field>, Attribute, Option<ScalarValue>)> {
     let known = |option: &ColumnOption| {
         matches!(
             option,
@@ -286,14 +295,16 @@ async fn declared(state: &SessionState, column: &ColumnDef) -> Result<(Arc<Field
     let field = shown.fields().first().cloned();
     let field = field.ok_or_else(|| DataFusionError::Internal("a column that is none".into()))?;
     let mut attribute = attribute_of(&shown)?;
-    if let Some(default) = planned.column_defaults.get(field.name()) {
-        let value = constant(state, default)?.cast_to(field.data_type())?;
-        if !value.is_null() {
-            attribute.fill_value = fill_value(&attribute, &shown, &value)?;
-            attribute.fill_validity = true;
-        }
+    let default = match planned.column_defaults.get(field.name()) {
+        Some(default) => Some(constant(state, default)?.cast_to(field.data_type())?),
+        None => None,
+    };
+    let default = default.filter(|value| !value.is_null());
+    if let Some(value) = &default {
+        attribute.fill_value = fill_value(&attribute, &shown, value)?;
+        attribute.fill_validity = attribute.nullable;
     }
-    Ok((field, attribute))
+    Ok((field, attribute, default))
 }
 
 /// The attribute of the only column of a schema.

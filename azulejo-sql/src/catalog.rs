@@ -70,8 +70,7 @@ impl ArrayCatalog {
     /// # Errors
     /// Errors of listing, and of reading groups; arrays beside a group that is called `public`.
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
-        let own = children(context, uri).map_err(external)?;
-        let own = [own, folders(context, uri).map_err(external)?].concat();
+        let (own, mut folders) = children_and_folders(context, uri).map_err(external)?;
         let schema = |children: &[Child]| {
             let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
@@ -82,7 +81,11 @@ impl ArrayCatalog {
         };
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
         for (name, group) in named(&own, ObjectType::Group) {
-            let inside = schema(&children(context, &group.uri).map_err(external)?);
+            let inside = match folders.remove(&group.uri) {
+                Some(inside) => inside,
+                None => children(context, &group.uri).map_err(external)?,
+            };
+            let inside = schema(&inside);
             if let Some(hidden) = schemas.insert(name, inside)
                 && let Some(array) = hidden.arrays.values().next()
             {
@@ -138,60 +141,77 @@ impl SchemaProvider for ArraySchemaProvider {
     }
 }
 
-/// The mere folders in a folder in which arrays lie; of a group its members count, and nothing else.
-fn folders(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
-    let folder = context.object(uri);
-    let mut folders = Vec::new();
-    if folder.object_type()? == Some(ObjectType::Group) {
-        return Ok(folders);
+/// What lies in a group or folder, and what lies in the mere folders among it, by their URIs: those in
+/// which arrays lie. Of a group its members count, and nothing else.
+fn children_and_folders(
+    context: &Context,
+    uri: &str,
+) -> azulejo::Result<(Vec<Child>, BTreeMap<String, Vec<Child>>)> {
+    let mut folders = BTreeMap::new();
+    if let Some(members) = members(context, uri)? {
+        return Ok((members, folders));
     }
-    for entry in folder.walk(1)? {
+    let mut children = Vec::new();
+    for entry in context.object(uri).walk(1)? {
         let entry = entry?;
-        if entry.object_type.is_some() {
-            continue;
-        }
-        let inside = context.object(&entry.uri).list()?;
-        if inside
-            .iter()
-            .any(|entry| entry.object_type == ObjectType::Array)
-        {
-            folders.push(Child {
-                key: entry.name,
-                uri: entry.uri,
-                kind: ObjectType::Group,
-            });
-        }
+        let kind = match entry.object_type {
+            Some(kind) => kind,
+            None => match listed(context, &entry.uri) {
+                Ok(inside) if inside.iter().any(|of| of.kind == ObjectType::Array) => {
+                    folders.insert(entry.uri.clone(), inside);
+                    ObjectType::Group
+                }
+                // None of ours, or gone meanwhile.
+                Ok(_) | Err(azulejo::Error::NotFound { .. }) => continue,
+                Err(error) => return Err(error),
+            },
+        };
+        children.push(Child {
+            key: entry.name,
+            uri: entry.uri,
+            kind,
+        });
     }
-    Ok(folders)
+    Ok((children, folders))
 }
 
 /// The arrays and groups in a group or folder.
 fn children(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
-    match context.group(uri).open() {
-        Ok(group) => {
-            let mut children = Vec::new();
-            for member in group.members() {
-                let kind = match member.object_type {
-                    Some(kind) => Some(kind),
-                    None => context.object(&member.location).object_type()?,
-                };
-                children.extend(kind.map(|kind| Child {
-                    key: member.key().to_owned(),
-                    uri: member.location.clone(),
-                    kind,
-                }));
-            }
-            Ok(children)
-        }
-        Err(azulejo::Error::NotFound { .. }) => {
-            let entries = context.object(uri).list()?.into_iter();
-            let children = entries.map(|entry| Child {
-                key: entry.name,
-                uri: entry.uri,
-                kind: entry.object_type,
-            });
-            Ok(children.collect())
-        }
-        Err(error) => Err(error),
+    match members(context, uri)? {
+        Some(members) => Ok(members),
+        None => listed(context, uri),
     }
+}
+
+/// The members of a group; `None` where there is none.
+fn members(context: &Context, uri: &str) -> azulejo::Result<Option<Vec<Child>>> {
+    let group = match context.group(uri).open() {
+        Ok(group) => group,
+        Err(azulejo::Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut children = Vec::new();
+    for member in group.members() {
+        let kind = match member.object_type {
+            Some(kind) => Some(kind),
+            None => context.object(&member.location).object_type()?,
+        };
+        children.extend(kind.map(|kind| Child {
+            key: member.key().to_owned(),
+            uri: member.location.clone(),
+            kind,
+        }));
+    }
+    Ok(Some(children))
+}
+
+/// The arrays and groups that lie in a folder.
+fn listed(context: &Context, uri: &str) -> azulejo::Result<Vec<Child>> {
+    let entries = context.object(uri).list()?.into_iter();
+    let children = entries.map(|entry| Child {
+        key: entry.name,
+        uri: entry.uri,
+        kind: entry.object_type,
+    });
+    Ok(children.collect())
 }

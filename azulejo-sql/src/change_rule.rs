@@ -65,10 +65,16 @@ impl AnalyzerRule for ChangeRule {
 /// # Errors
 /// Columns that are set twice.
 pub fn refuse_twice(statement: &Statement) -> Result<()> {
-    let Statement::Statement(statement) = statement else {
-        return Ok(());
+    let mut inner = match statement {
+        Statement::Statement(statement) => statement.as_ref(),
+        // ANALYZE makes the change.
+        Statement::Explain(explained) => return refuse_twice(&explained.statement),
+        _ => return Ok(()),
     };
-    let SqlStatement::Update(update) = statement.as_ref() else {
+    while let SqlStatement::Prepare { statement, .. } = inner {
+        inner = statement;
+    }
+    let SqlStatement::Update(update) = inner else {
         return Ok(());
     };
     let mut names = HashSet::new();

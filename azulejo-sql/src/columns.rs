@@ -43,6 +43,8 @@ pub enum Stored {
     },
     /// Strings of bytes.
     Text,
+    /// Strings of this many bytes, of which zeros at the end are not shown.
+    Padded(usize),
     /// Indices of labels, which are strings.
     Labels,
     /// Nothing that literals are compared with.
@@ -145,8 +147,12 @@ fn stored(column: &ColumnType) -> Stored {
         };
     }
     match datatype {
-        // Those of a fixed length are shown without zeros at their end, and CHAR compares by the first alone.
         D::StringAscii | D::StringUtf8 | D::Char if column.is_var() => Stored::Text,
+        // CHAR of a fixed length compares by the first alone.
+        D::StringAscii | D::StringUtf8 => match column.cell_val_num {
+            CellValNum::Fixed(n) => Stored::Padded(n as usize),
+            CellValNum::Var => Stored::Text,
+        },
         _ if !whole => Stored::Other,
         D::Bool => Stored::Bool,
         D::DateTimeDay => Stored::Ticks {

@@ -4,6 +4,7 @@
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
+use crate::change_rule::refuse_twice;
 use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::error::Result;
@@ -56,8 +57,9 @@ fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Optio
 /// The plan of a statement, whose rows may have `DEFAULT` among their values.
 ///
 /// # Errors
-/// Those of planning; rows of nothing but defaults.
+/// Those of planning; rows of nothing but defaults; columns that an update sets twice.
 pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    refuse_twice(&statement)?;
     let statement = with_named(state, statement).await?;
     let Some(rows) = Rows::of(&statement) else {
         return state.statement_to_plan(statement).await;

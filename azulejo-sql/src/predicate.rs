@@ -163,7 +163,7 @@ impl Predicate {
         let literals: Vec<&ScalarValue> = literals.into_iter().collect();
         let as_set = match &column.stored {
             Stored::Number(physical) => physical.is_integer(),
-            Stored::Text => true,
+            Stored::Text | Stored::Padded(_) => true,
             Stored::Labels => !negated,
             Stored::Ticks { scale, .. } => *scale == 1,
             Stored::Bool | Stored::Other => false,
@@ -328,6 +328,13 @@ fn literal_of(columns: &TableColumns, index: usize, literal: &ScalarValue) -> Op
     };
     match &column.stored {
         Stored::Text | Stored::Labels => value(text?),
+        Stored::Padded(size) => {
+            // No cell shows more than it has room for, nor zeros at the end.
+            let text = text.filter(|text| text.len() <= *size && text.last() != Some(&0))?;
+            let mut padded = text.to_vec();
+            padded.resize(*size, 0);
+            value(&padded)
+        }
         Stored::Bool => match literal {
             ScalarValue::Boolean(Some(truth)) => value(&[u8::from(*truth)]),
             _ => None,

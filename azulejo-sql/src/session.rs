@@ -2,7 +2,7 @@
 
 use crate::aggregate::AggregateRule;
 use crate::alter_table;
-use crate::change_rule::{ChangeRule, refuse_twice};
+use crate::change_rule::ChangeRule;
 use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
@@ -184,7 +184,6 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
         return alter_table::run(session, alter).await;
     }
     refuse_column_options(&statement)?;
-    refuse_twice(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
     let plan = default_values::plan(&state, statement).await?;

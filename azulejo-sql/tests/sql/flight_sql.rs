@@ -441,6 +441,13 @@ async fn read_only_unless_it_is_writable() -> TestResult {
     for sql in MORE {
         assert!(query(&mut writer, sql).await.is_err(), "{sql}");
     }
+    let alter = "ALTER TABLE \"Cells\" ADD COLUMN more INT";
+    for client in [&mut reader, &mut writer] {
+        assert!(query(client, alter).await.is_err());
+    }
+    let twice = "UPDATE \"Cells\" SET v = 1, v = 2";
+    let error = query(&mut writer, twice).await.expect_err(twice);
+    assert!(error.to_string().contains("v is set twice"), "{error}");
     assert_eq!(writer.execute_update(CHANGES[0].into(), None).await?, 1);
     assert_eq!(query(&mut writer, CHANGES[1]).await?, ["1"]);
     writer.execute_update(CHANGES[2].into(), None).await?;

@@ -121,6 +121,11 @@ async fn updates_that_cannot_be_are_refused() -> TestResult {
         ("UPDATE t SET v = 'many' WHERE id = 1", "many"),
         ("UPDATE t SET w = 1", "w"),
         ("UPDATE t SET v = 1, v = v + 1", "v is set twice"),
+        (
+            "EXPLAIN ANALYZE UPDATE t SET v = 1, v = v + 1",
+            "v is set twice",
+        ),
+        ("PREPARE p AS UPDATE t SET v = 1, v = $1", "v is set twice"),
     ] {
         let error = refused(&session, update).await;
         assert!(error.contains(reason), "{update}: {error}");
@@ -817,6 +822,20 @@ async fn tables_are_altered() -> TestResult {
     assert!(error.contains("y cannot be null"), "{error}");
     rows(&session, "INSERT INTO empty VALUES (1, 2)").await?;
     assert_eq!(rows(&session, "SELECT * FROM empty").await?, ["1|2"]);
+    // An array cannot tell this default from none; the table can.
+    for statement in [
+        "ALTER TABLE empty ADD COLUMN flag BOOLEAN NOT NULL DEFAULT false",
+        "INSERT INTO empty (x, y) VALUES (3, 4)",
+        "ALTER TABLE empty ADD COLUMN z INT",
+        "INSERT INTO empty (x, y) VALUES (5, 6)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let all = "SELECT * FROM empty ORDER BY x";
+    let flagged = ["1|2|false|∅", "3|4|false|∅", "5|6|false|∅"];
+    assert_eq!(rows(&session, all).await?, flagged);
+    let error = refused(&session, "INSERT INTO 'mem://empty' (x, y) VALUES (7, 8)").await;
+    assert!(error.contains("flag cannot be null"), "{error}");
     Ok(())
 }
 
@@ -907,11 +926,23 @@ async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {
         ("a = 'q'", &["1"]),
         ("a <> 'q'", &["2", "4"]),
         ("a >= 'q' AND a < 'r'", &["1"]),
+        ("a IN ('q', 'zz')", &["1", "4"]),
+        ("a NOT IN ('q', 'fourteen')", &["2", "4"]),
+        ("a < 'fours'", &["2"]),
+        ("a <> 'fourteen' AND a > ''", &["1", "2", "4"]),
+        ("a = 'q\0'", &[]),
+        ("a LIKE 'z%'", &["4"]),
         ("a IS NULL", &["3"]),
     ] {
         let query = format!("SELECT x FROM 'mem://fixed' WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{query}");
     }
+    let told = rows(
+        &session,
+        "EXPLAIN SELECT x FROM 'mem://fixed' WHERE a = 'q'",
+    )
+    .await?;
+    assert!(!told.join(" ").contains("FilterExec"), "{told:?}");
     rows(
         &session,
         "UPDATE 'mem://fixed' SET v = v + 1, a = 'up' WHERE c = 'ab'",
