@@ -13,6 +13,7 @@ pub use folder::FolderEntry;
 pub use manifests::{Change, ManifestState, Manifests, WrittenManifest};
 pub use past::CopiedPast;
 pub use transfer::copy_file;
+pub(crate) use transfer::is_unfinished;
 pub use walk::{Walk, WalkEntry};
 
 use crate::context::{Context, Location};

@@ -16,7 +16,7 @@ use azulejo::object::Change;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
-    StorePath, Upload,
+    StorePath, Upload, Uri,
 };
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Result, consolidate};
@@ -152,6 +152,11 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
             blind.object(URI).object_type().unwrap(),
             Some(ObjectType::Array)
         );
+        let location = blind.locate(&Uri::parse(URI).unwrap()).unwrap();
+        let is_folder = |path: &StorePath| location.storage.is_folder(path).unwrap();
+        assert!(is_folder(&location.path));
+        assert!(is_folder(&location.path.join("__schema")));
+        assert!(!is_folder(&location.path.join("nothing")));
         // Where listing works the manifest does not count.
         assert_eq!(listing.array(URI).open().unwrap().listed_at(), None);
     }

@@ -132,14 +132,9 @@ fn deleted(array: &Snapshot, time: u64, kept: &Condition) -> String {
         plain(&mut taken, schema);
         azulejo::condition::format(&taken, schema, &lookup).ok()
     };
-    let named = array.schemas().iter();
-    let named =
-        named.filter_map(|(name, schema)| Some((TimestampedName::parse(name).ok()?, schema)));
-    let then = named
-        .filter(|(name, _)| name.t_end <= time)
-        .max_by(|(a, _), (b, _)| a.cmp_by_time(b));
-    then.and_then(|(_, schema)| shown(schema))
-        .or_else(|| shown(array.schema()))
+    array
+        .schemas_around(time)
+        .find_map(|schema| shown(schema))
         .unwrap_or_else(|| "a condition on attributes that are there no more".to_owned())
 }
 

@@ -27,6 +27,9 @@ impl ArrayHandle {
     /// the reference; so are all cells of fragments without an attribute that the condition
     /// compares.
     ///
+    /// Labels are stored as their indices, which cells are compared by, even those whose index stood
+    /// for a label that was dropped before.
+    ///
     /// The condition means the schema of that time, its labels of enumerations too; where it does
     /// not fit that one, the latest: so do readers take it.
     ///

@@ -77,7 +77,7 @@ impl Schemas {
         let known = known.find(|(of, _)| Arc::ptr_eq(of, schema));
         match known {
             Some((_, others)) => Arc::clone(others),
-            None => Arc::from(Vec::new()),
+            None => Arc::default(),
         }
     }
 

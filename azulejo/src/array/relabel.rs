@@ -16,7 +16,8 @@ pub(crate) type Relabelled = (Arc<ArraySchema>, Arc<[String]>);
 /// An enumeration that is extended keeps its name from schema to schema. Where a schema in between
 /// lacks it, it was dropped, and what came back under its name is another one: `red`, `green` and
 /// `blue` are not `x`, `y` and `z`. An attribute that has labels in one of them only keeps its
-/// values, which are then numbers there.
+/// values, which are then numbers there. Of schemas of one moment only the last has ever counted for
+/// sure: others in their order by name may be a drop that took no effect.
 pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) -> Vec<Relabelled> {
     let Some(latest) = all.get(now).filter(|_| all.len() > 1) else {
         return Vec::new();
@@ -36,15 +37,20 @@ pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) ->
     let Some(place) = named.iter().position(|(_, file, _)| *file == now) else {
         return Vec::new();
     };
-    let (before, after) = named.split_at(place);
-    let mut after = after.iter().skip(1).map(|(_, _, schema)| *schema);
+    let time = |at: usize| named.get(at).map(|(name, _, _)| name.t_end);
+    let counted = |at: usize| time(at) != time(at + 1);
+    let schemas = named.iter().enumerate();
+    let schemas: Vec<_> = schemas
+        .map(|(at, (_, _, schema))| (*schema, counted(at)))
+        .collect();
+    let (before, after) = schemas.split_at(place);
     let mut found = Vec::new();
-    let mut look = |schemas: &mut dyn Iterator<Item = &Arc<ArraySchema>>| {
+    let mut look = |schemas: &mut dyn Iterator<Item = &(&Arc<ArraySchema>, bool)>| {
         // What every schema has between the one that counts and the one that is looked at.
         let mut continued: HashSet<&str> = files.keys().copied().collect();
-        for schema in schemas {
+        for (schema, counted) in schemas {
             let theirs = self::files(schema);
-            continued.retain(|name| theirs.contains_key(name));
+            continued.retain(|name| !counted || theirs.contains_key(name));
             let is_other = |attribute: &str, name: &str| match labels.get(attribute) {
                 Some(now) => {
                     *now != name || files.get(name) != theirs.get(name) && !continued.contains(name)
@@ -61,8 +67,8 @@ pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) ->
             }
         }
     };
-    look(&mut before.iter().rev().map(|(_, _, schema)| *schema));
-    look(&mut after);
+    look(&mut before.iter().rev());
+    look(&mut after.iter().skip(1));
     found
 }
 
@@ -132,6 +138,14 @@ mod tests {
         // Labels that came to numbers, or were taken from them.
         assert!(!history(vec![none(), e("1")]));
         assert!(!history(vec![e("1"), none()]));
+        // Dropped and extended in one moment: which came last, names tell, and it is the extension.
+        let of = |time: u64, id: char| format!("__{time}_{time}_{}", id.to_string().repeat(32));
+        let files = [of(1, '0'), of(2, '0'), of(2, '1'), of(3, '0')];
+        let schemas = [e("1"), none(), e("2"), e("3")];
+        let all: BTreeMap<_, _> = files.iter().cloned().zip(schemas).collect();
+        for (then, now) in [(0, 2), (0, 3), (2, 3), (3, 0)] {
+            assert!(!have_other_labels(&all, &files[then], &files[now]));
+        }
         // The attribute was dropped, and not its labels.
         let kept = schema(&[("e", "1")], None);
         assert!(!history(vec![e("1"), kept, e("1")]));

@@ -358,8 +358,8 @@ impl Snapshot {
     }
 
     /// All schemas: the one that was the latest at a time, those before it, newest first, then
-    /// those after it, oldest first.
-    pub(crate) fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
+    /// those after it, oldest first. A delete of that time means the first that it fits.
+    pub fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
         let named = self
             .schemas()
             .iter()

@@ -6,6 +6,7 @@ use crate::array::removal::UNFINISHED;
 use crate::array::{Attempts, decode_at, is_claim, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
+use crate::object::is_unfinished;
 use crate::storage::{Entry, is_temporary};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::VacuumList;
@@ -27,6 +28,8 @@ pub(super) fn check(context: &Context, location: &Location, report: &mut Report)
 }
 
 fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> Result<()> {
+    let is_note = |entry: &Entry| entry.name == UNFINISHED && !entry.is_dir;
+    let being_made = listings.root.iter().any(is_note) && is_unfinished(location)?;
     let mut look = |folder: Option<RootFolder>, entry: &Entry, known: bool, harmful: bool| {
         report.files += u64::from(!entry.is_dir);
         if known {
@@ -37,7 +40,15 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
         });
         let is_root = folder == location.path;
         let path = folder.join(&entry.name);
-        if is_root && entry.name == UNFINISHED && !entry.is_dir {
+        if is_root && is_note(entry) && !being_made {
+            let fix = Fix::Remove(vec![path.clone()]);
+            report.add(
+                Severity::Note,
+                path,
+                "what is left of an import that was cut short before this array was made in its place",
+                fix,
+            );
+        } else if is_root && is_note(entry) {
             let advice = Fix::Advice("make it again of what it was made of, or delete it");
             report.add(
                 Severity::Warning,

@@ -42,6 +42,14 @@ struct Operand {
     cell_val_num: CellValNum,
 }
 
+impl Operand {
+    /// Where a number lies that the field's single values cannot be.
+    fn beside(&self, value: &Literal) -> Option<BetweenValues> {
+        let is_one = self.cell_val_num == CellValNum::ONE && self.datatype != Datatype::Bool;
+        is_one.then(|| value.beside(self.datatype))?
+    }
+}
+
 struct Parser<'a> {
     text: &'a str,
     tokens: Vec<(usize, Token)>,
@@ -308,7 +316,7 @@ impl Parser<'_> {
                 )),
             };
         }
-        if let Some(beside) = value.beside(operand.datatype)
+        if let Some(beside) = operand.beside(value)
             && (matches!(op, Comparison::Eq | Comparison::Ne)
                 || self.labels(&operand.field)?.is_none())
         {
@@ -460,7 +468,7 @@ impl Parser<'_> {
             });
         }
         // No cell equals what the type cannot hold.
-        values.retain(|(_, value)| value.beside(operand.datatype).is_none());
+        values.retain(|(_, value)| operand.beside(value).is_none());
         let values = values
             .iter()
             .map(|(at, value)| self.bytes(&operand, value, *at))

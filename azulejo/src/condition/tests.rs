@@ -693,6 +693,7 @@ fn mistakes_are_shown_in_their_place() {
         ("(i > 3", "closing parenthesis"),
         ("i > 3)", "expected `and`, `or` or the end"),
         ("u > nan", "not a whole number"),
+        ("yes = 300", "does not fit BOOL"),
         ("i is distinct 3", "expected `from`"),
         ("i is distinct from", "expected a value"),
         ("u and i = 3", "a comparison"),

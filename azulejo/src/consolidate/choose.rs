@@ -428,7 +428,7 @@ impl<'a> Candidates<'a> {
             }
             if schema.is_dense() {
                 cells += self.tile_cells(*next)?;
-                let has_gap = || leaves_gap(schema, bounds.as_ref(), fragment.reach(), &more);
+                let has_gap = || leaves_gap(schema, bounds.as_ref(), fragment.reach());
                 if cell_num(schema, &more, false) > choice.amplification * cells
                     || choice.no_gaps && has_gap()
                 {
@@ -577,32 +577,26 @@ fn cell_num(schema: &ArraySchema, bounds: &NdRectangle, whole_tiles: bool) -> f6
         .product()
 }
 
-/// Whether a box around two boxes has cells that are in neither.
-fn leaves_gap(
-    schema: &ArraySchema,
-    a: Option<&NdRectangle>,
-    b: Option<&NdRectangle>,
-    around: &NdRectangle,
-) -> bool {
+/// Whether the box around two boxes has cells that are in neither: it has none where one of them holds
+/// the other, and where they follow each other along one dimension and are alike along all others.
+fn leaves_gap(schema: &ArraySchema, a: Option<&NdRectangle>, b: Option<&NdRectangle>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
         return false;
     };
     let dimensions = schema.domain.dimensions.iter();
-    let common = dimensions.zip(a.ranges.iter().zip(&b.ranges));
-    let common = common.map(|(dimension, (a, b))| {
-        let Some(axis) = dimension.axis() else {
-            return 0.0;
+    let (mut holds, mut is_held) = (true, true);
+    let (mut others, mut apart) = (0, false);
+    for (dimension, (a, b)) in dimensions.zip(a.ranges.iter().zip(&b.ranges)) {
+        let offsets = |axis: TileAxis| axis.offsets_of(a).zip(axis.offsets_of(b));
+        let Some((a, b)) = dimension.axis().and_then(offsets) else {
+            return true;
         };
-        match axis.offsets_of(a).zip(axis.offsets_of(b)) {
-            Some((a, b)) if a.0.max(b.0) <= a.1.min(b.1) => {
-                (a.1.min(b.1) - a.0.max(b.0)) as f64 + 1.0
-            }
-            _ => 0.0,
-        }
-    });
-    let common: f64 = common.product();
-    let cells = |bounds: &NdRectangle| cell_num(schema, bounds, false);
-    cells(around) > cells(a) + cells(b) - common
+        holds &= a.0 <= b.0 && b.1 <= a.1;
+        is_held &= b.0 <= a.0 && a.1 <= b.1;
+        others += usize::from(a != b);
+        apart |= a.0.max(b.0) > a.1.min(b.1).saturating_add(1);
+    }
+    !holds && !is_held && (others > 1 || apart)
 }
 
 fn extent(axis: &TileAxis) -> f64 {

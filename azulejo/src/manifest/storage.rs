@@ -321,6 +321,24 @@ impl StorageLayer for ManifestStorage {
         Ok(entries)
     }
 
+    fn is_folder(&self, path: &StorePath) -> Result<bool> {
+        if !self.is_in_use() || path.relative_to(&self.root).is_none() {
+            match self.inner.is_folder(path) {
+                Err(error) if is_refusal(&error) => {}
+                found => return found,
+            }
+        }
+        match path.parent() {
+            // What lies beside the manifest's object it does not say.
+            Some(parent) if *path != self.root => {
+                let entries = StorageLayer::list(self, &parent)?;
+                let mut found = entries.iter().filter(|entry| entry.name == path.name());
+                Ok(found.any(|entry| entry.is_dir))
+            }
+            _ => Ok(!StorageLayer::list(self, path)?.is_empty()),
+        }
+    }
+
     fn listed_at(&self) -> Option<u64> {
         if !self.is_in_use() {
             return self.inner.listed_at();

@@ -1,5 +1,7 @@
 use super::*;
+use crate::array::removal::UNFINISHED;
 use crate::array::{Snapshot, TimeRange};
+use crate::check::{CheckOptions, Fix, Severity};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::condition::{Comparison, Condition};
 use crate::config::Config;
@@ -948,17 +950,25 @@ fn what_others_make_beside_a_note_stays() {
                 .unwrap();
             context.array(&uri).create_at(schema, time).unwrap();
         };
+        let told = || {
+            let report = context.array(&uri).check(CheckOptions::default()).unwrap();
+            let mut findings = report.findings.into_iter();
+            let note = findings.find(|finding| finding.path.name() == UNFINISHED);
+            note.map(|note| (note.severity, matches!(note.fix, Fix::Remove(_))))
+        };
         // Killed before there was an array, and killed while it was written.
         object.begin_making("a file", Some(10)).unwrap();
         assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
         object.begin_making("a file", Some(20)).unwrap();
         make(20);
         assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
+        assert_eq!(told(), Some((Severity::Warning, false)));
         object.begin_making("a file", Some(30)).unwrap();
         assert_eq!(object.object_type().unwrap(), None);
         // Somebody else makes one, who knows nothing of notes.
         make(25);
         assert_eq!(object.unfinished().unwrap(), None);
+        assert_eq!(told(), Some((Severity::Note, true)));
         let refused = object.begin_making("a file", Some(40)).unwrap_err();
         assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
         assert_eq!(object.object_type().unwrap(), Some(ObjectType::Array));

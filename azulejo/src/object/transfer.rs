@@ -190,6 +190,14 @@ impl ObjectHandle {
     }
 }
 
+/// Whether what lies in a place is what a note there says is being made.
+pub(crate) fn is_unfinished(location: &Location) -> Result<bool> {
+    match Note::at_path(location, UNFINISHED)? {
+        Some(note) => note.is_about_what_is_at(location),
+        None => Ok(false),
+    }
+}
+
 /// The second line of one that is to be moved, once all of the copy is there.
 const IS_WHOLE: &str = "whole";
 /// What the second line of one begins with that says of which time an array's schema is.

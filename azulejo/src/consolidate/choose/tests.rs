@@ -325,3 +325,45 @@ fn boxes_with_gaps_are_left_alone_if_they_are_to() {
     let choice = Choice::new().fragments(2, u32::MAX).no_gaps();
     assert_eq!(chosen(&some, all, &choice), [0, 1, 2, 3]);
 }
+
+#[test]
+fn boxes_that_make_one_leave_no_gap() {
+    let schema = ArraySchema::dense()
+        .dimension("x", 0i64..=(1 << 57) - 1, 1 << 10)
+        .dimension("y", 0i64..=99, 10)
+        .attribute("a", Datatype::Int64)
+        .build()
+        .unwrap()
+        .schema;
+    let of = |x: (i64, i64), y: (i64, i64)| Box {
+        ranges: vec![Bounds::of(x.0, x.1), Bounds::of(y.0, y.1)],
+    };
+    let first = of((10, 19), (10, 19));
+    // More cells than reals can count.
+    let far = 1 << 56;
+    for (other, gap) in [
+        (of((10, 19), (10, 19)), false),
+        (of((12, 13), (10, 12)), false),
+        (of((0, 99), (10, 99)), false),
+        (of((20, 29), (10, 19)), false),
+        (of((0, 12), (10, 19)), false),
+        (of((10, 19), (0, 9)), false),
+        (of((21, 29), (10, 19)), true),
+        (of((20, 29), (10, 18)), true),
+        (of((15, 24), (15, 24)), true),
+        (of((0, 99), (12, 13)), true),
+        (of((20, far), (10, 19)), false),
+        (of((21, far), (10, 19)), true),
+    ] {
+        assert_eq!(
+            leaves_gap(&schema, Some(&first), Some(&other)),
+            gap,
+            "{other:?}"
+        );
+        assert_eq!(
+            leaves_gap(&schema, Some(&other), Some(&first)),
+            gap,
+            "{other:?}"
+        );
+    }
+}
