@@ -120,7 +120,14 @@ fn build(
     forget_package(&mut command)
         .current_dir(root.join("azulejo-python"))
         .env("PATH", path)
-        .args(["build", "--profile", "dist", "--zig", "--compression-level", "9"])
+        .args([
+            "build",
+            "--profile",
+            "dist",
+            "--zig",
+            "--compression-level",
+            "9",
+        ])
         .args(["--target", platform.target, "--compatibility", kind])
         .arg("--out")
         .arg(folder);
