@@ -19,7 +19,7 @@ use azulejo::write::optimize::usual_filters;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::TableProvider;
-use datafusion::common::{ScalarValue, TableReference};
+use datafusion::common::{DFSchema, ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
@@ -337,7 +337,9 @@ fn constant(state: &SessionState, default: &Expr) -> Result<ScalarValue> {
     let context = SimplifyContext::builder()
         .with_config_options(Arc::clone(state.config_options()))
         .build();
-    match ExprSimplifier::new(context).simplify(default.clone())? {
+    let simplifier = ExprSimplifier::new(context);
+    let coerced = simplifier.coerce(default.clone(), &DFSchema::empty())?;
+    match simplifier.simplify(coerced)? {
         Expr::Literal(value, _) => Ok(value),
         other => Err(DataFusionError::Plan(format!(
             "DEFAULT {other}: the rows that are there have it too, so it must be constant"
