@@ -141,13 +141,13 @@ impl SchemaProvider for ArraySchemaProvider {
     }
 }
 
-/// What lies in a group or folder, and what lies in the mere folders among it, by their URIs: those in
-/// which arrays lie. Of a group its members count, and nothing else.
-fn children_and_folders(
-    context: &Context,
-    uri: &str,
-) -> azulejo::Result<(Vec<Child>, BTreeMap<String, Vec<Child>>)> {
-    let mut folders = BTreeMap::new();
+/// What lies in folders, by their URIs.
+type Folders = BTreeMap<String, Vec<Child>>;
+
+/// What lies in a group or folder, and in the mere folders among it: those in which arrays lie. Of a
+/// group its members count, and nothing else.
+fn children_and_folders(context: &Context, uri: &str) -> azulejo::Result<(Vec<Child>, Folders)> {
+    let mut folders = Folders::new();
     if let Some(members) = members(context, uri)? {
         return Ok((members, folders));
     }
