@@ -52,6 +52,18 @@ pub fn options_at(at: Option<u64>) -> WriteOptions {
     }
 }
 
+/// What names of columns begin with that attributes cannot have: such names are the format's own.
+pub const RESERVED: &str = "__";
+
+/// The name of the attribute that a column becomes: without underscores at both ends where it is
+/// reserved, as pandas' `__index_level_0__` is.
+pub fn attribute_name(column: &str) -> &str {
+    match column.strip_prefix(RESERVED) {
+        Some(rest) if !rest.trim_matches('_').is_empty() => rest.trim_matches('_'),
+        _ => column,
+    }
+}
+
 /// What the first look is to find out.
 #[derive(Debug, Clone, Default)]
 pub struct Look {
@@ -59,7 +71,7 @@ pub struct Look {
     pub columns: Option<Vec<String>>,
     /// Columns that become dimensions: their bounds are needed whatever the format.
     pub dims: Vec<String>,
-    /// Columns whose different values are needed, however many.
+    /// Columns, or the attributes that they become, whose different values are needed, however many.
     pub enumerate: Vec<String>,
     /// Whether the columns of `enumerate` fill enumerations that are there, for which all their
     /// values are labels.
@@ -85,12 +97,19 @@ impl Look {
 
     /// Whether the values of a column are labels of an enumeration that is there.
     pub fn is_label(&self, name: &str) -> bool {
-        self.labelled && self.enumerate.iter().any(|column| column == name)
+        self.labelled && self.enumerates(name)
+    }
+
+    /// Whether all different values of a column are needed.
+    pub fn enumerates(&self, name: &str) -> bool {
+        let attribute = attribute_name(name);
+        let mut asked = self.enumerate.iter();
+        asked.any(|asked| asked == name || asked == attribute)
     }
 
     /// How many different texts of a column to remember.
     pub fn label_limit(&self, name: &str) -> usize {
-        if self.enumerate.iter().any(|column| column == name) {
+        if self.enumerates(name) {
             Self::MOST_LABELS
         } else if self.may_enumerate && !self.dims.iter().any(|dim| dim == name) {
             Self::FEW_LABELS + 1

@@ -141,6 +141,9 @@ fn a_first_line_of_numbers_is_told() {
     let said = bench.line("import a.csv b --no-header");
     assert!(!said.err.contains("--no-header"), "{}", said.err);
     assert_eq!(bench.count("b"), 2);
+    bench.write("c.csv", "1_x,2_y\n3,4\n");
+    let said = bench.line("import c.csv c");
+    assert!(!said.err.contains("--no-header"), "{}", said.err);
 }
 
 #[test]
@@ -159,6 +162,12 @@ fn names_that_are_the_formats_own_become_others() {
     bench.line("import d.csv d --dims __rows");
     bench.line("import d.csv d --append");
     assert_eq!(bench.count("d"), 4);
+    // Labels of such columns are looked for as those of others are.
+    bench.write("l.csv", "id,__c\n1,red\n2,blue\n");
+    bench.write("more.csv", "id,__c\n3,green\n");
+    bench.line("import l.csv l --dims id --enumerate c");
+    bench.line("import more.csv l --append");
+    assert_eq!(csv(&bench, "l"), "id,c\n1,red\n2,blue\n3,green\n");
 }
 
 #[test]

@@ -273,8 +273,12 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
 /// Whether names of columns look like values. Those that come twice have a number behind them.
 fn only_numbers(names: &[String]) -> bool {
     let number = |name: &String| {
-        let first = name.split('_').next().unwrap_or_default();
-        first.parse::<f64>().is_ok()
+        let numbered = name.rsplit_once('_');
+        let first = numbered.filter(|(_, number)| number.parse::<usize>().is_ok());
+        first
+            .map_or(name.as_str(), |(first, _)| first)
+            .parse::<f64>()
+            .is_ok()
     };
     !names.is_empty() && names.iter().all(number)
 }

@@ -233,7 +233,9 @@ impl Input {
 
     /// Whether it is a file of this machine, which can be read as often as need be.
     fn opens_again(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
+        // Standard input is no file of that name.
+        self.path != Path::new("-")
+            && std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
     /// How it is opened.

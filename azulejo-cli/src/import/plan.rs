@@ -7,7 +7,7 @@ use super::grid;
 use super::npy_file::Turn;
 use super::profile::{Bounds, Profile};
 use super::target::Target;
-use super::{Look, parse};
+use super::{Look, RESERVED, attribute_name, parse};
 use crate::args::{CellOrderArg, FieldArgs, ShapeArgs, TileOrderArg};
 use crate::error::{CliError, Result};
 use crate::size;
@@ -741,18 +741,6 @@ fn no_column(name: &str, profiles: &[Profile]) -> CliError {
         "the file has no column {name:?}; it has {}",
         names.join(", ")
     ))
-}
-
-/// What names of columns begin with that attributes cannot have: such names are the format's own.
-const RESERVED: &str = "__";
-
-/// The name of the attribute that a column becomes: without underscores at both ends where it is
-/// reserved, as pandas' `__index_level_0__` is.
-fn attribute_name(column: &str) -> &str {
-    match column.strip_prefix(RESERVED) {
-        Some(rest) if !rest.trim_matches('_').is_empty() => rest.trim_matches('_'),
-        _ => column,
-    }
 }
 
 /// The column that fills a field.

@@ -379,10 +379,13 @@ pub struct ColumnLook {
 impl Look {
     fn column(&self, name: &str) -> ColumnLook {
         let dim = self.dims.iter().any(|d| d == name);
-        let asked = self.enumerate.iter().any(|c| c == name);
         ColumnLook {
             bounds: dim || self.narrow,
-            labels: if asked { Self::MOST_LABELS } else { 0 },
+            labels: if self.enumerates(name) {
+                Self::MOST_LABELS
+            } else {
+                0
+            },
         }
     }
 }
