@@ -6,7 +6,7 @@ mod capi;
 
 use capi::{
     Attr, Ctx, FUNCTIONS, Function, Handle, INT64, READ, ROW, WRITE, close, create, fails, free,
-    invoke, null, ok, open, query, raw,
+    invoke, null, ok, open, query, raw, set_buffer,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -258,14 +258,7 @@ fn an_array_that_is_open_is_not_deleted_nor_are_its_fragments() {
     let (cells, mut size) = ([1i64, 2], 16u64);
     let place: *mut u64 = &mut size;
     for name in [c"d", c"a"] {
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            name,
-            &cells[..],
-            place
-        );
+        set_buffer!(data, ctx, q, name, &cells[..], place);
     }
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);

@@ -7,7 +7,8 @@ mod capi;
 use azulejo::format::{ArraySchema, Datatype, FormatVersion};
 use capi::{
     ASCII, Attr, COMPLETED, Ctx, DELETE, FLOAT64, GLOBAL, Handle, INCOMPLETE, INT64, READ, ROW,
-    UNORDERED, WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, status,
+    UNORDERED, WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, set_buffer,
+    status,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -19,7 +20,7 @@ fn uri(folder: &tempfile::TempDir, name: &str) -> CString {
 
 /// Sets the buffer of a field's values.
 fn set<T>(ctx: Handle, q: Handle, name: &CStr, values: &mut [T], size: &mut u64) {
-    ok!(tiledb_query_set_data_buffer, ctx, q, name, values, size);
+    set_buffer!(data, ctx, q, name, values, size);
 }
 
 /// Submits cells of a sparse array whose `a` is their `d`.
@@ -82,14 +83,7 @@ fn a_completed_read_stays_as_it_is() {
     let mut q = query(ctx, array, READ, ROW);
     let (mut a, mut size) = ([0i64; 10], 80u64);
     let place: *mut u64 = &mut size;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        place
-    );
+    set_buffer!(data, ctx, q, c"a", &mut a[..], place);
     // SAFETY: the size outlives the query.
     let now = || unsafe { place.read() };
     ok!(tiledb_query_submit, ctx, q);
@@ -125,14 +119,7 @@ fn aggregates_come_with_the_last_cells_and_are_kept_for_larger_buffers() {
     let (mut s, mut starts) = (*b"longestmiddleshort", [0u64, 7, 13]);
     let (mut s_size, mut starts_size) = (18, 24);
     set(ctx, q, c"s", &mut s, &mut s_size);
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"s",
-        &mut starts[..],
-        &mut starts_size
-    );
+    set_buffer!(offsets, ctx, q, c"s", &mut starts[..], &mut starts_size);
     assert_eq!(submit_cells(ctx, q, &[1, 2, 3]), 0);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -181,16 +168,9 @@ fn aggregates_come_with_the_last_cells_and_are_kept_for_larger_buffers() {
         (c"Count", count.as_mut_ptr().cast(), 1),
         (c"Min", min.as_mut_ptr(), 2),
     ] {
-        ok!(tiledb_query_set_data_buffer, ctx, q, name, buffer, place(i));
+        set_buffer!(data, ctx, q, name, buffer, place(i));
     }
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"Min",
-        &mut min_start[..],
-        place(3)
-    );
+    set_buffer!(offsets, ctx, q, c"Min", &mut min_start[..], place(3));
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(
         (status(ctx, q), now(0), now(1), now(2)),
@@ -210,14 +190,7 @@ fn aggregates_come_with_the_last_cells_and_are_kept_for_larger_buffers() {
     assert_eq!((a[0], count[0]), (3, 3));
     // SAFETY: as above.
     unsafe { place(2).write(9) };
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"Min",
-        min.as_mut_ptr(),
-        place(2)
-    );
+    set_buffer!(data, ctx, q, c"Min", min.as_mut_ptr(), place(2));
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!((status(ctx, q), now(0), now(2)), (COMPLETED, 0, 7));
     assert_eq!((&min[..7], count[0]), (&b"longest"[..], 3));
@@ -447,22 +420,8 @@ fn labels_come_in_parts_where_buffers_are_small() {
     let (mut a, mut x, mut sizes) = ([0i64; 2], [0i64; 6], [16u64, 40]);
     let at = sizes.as_mut_ptr();
     let (a_place, x_place) = (at, at.wrapping_add(1));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        a_place
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"x",
-        &mut x[..],
-        x_place
-    );
+    set_buffer!(data, ctx, q, c"a", &mut a[..], a_place);
+    set_buffer!(data, ctx, q, c"x", &mut x[..], x_place);
     // SAFETY: the sizes outlive the query.
     let now = |place: *mut u64| unsafe { place.read() };
     let mut seen = Vec::new();
@@ -533,14 +492,7 @@ fn labels_of_text_come_in_parts_too() {
     let [a_size, x_size, starts_size] = &mut sizes;
     set(ctx, q, c"a", &mut a, a_size);
     set(ctx, q, c"x", &mut x, x_size);
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"x",
-        &mut starts[..],
-        starts_size
-    );
+    set_buffer!(offsets, ctx, q, c"x", &mut starts[..], starts_size);
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -553,14 +505,7 @@ fn labels_of_text_come_in_parts_too() {
         let (mut x, mut starts, mut sizes) = ([0u8; 5], [0u64; 3], [5u64, 24]);
         let [x_size, starts_size] = &mut sizes;
         set(ctx, q, c"x", &mut x, x_size);
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx,
-            q,
-            c"x",
-            &mut starts[..],
-            starts_size
-        );
+        set_buffer!(offsets, ctx, q, c"x", &mut starts[..], starts_size);
         ok!(tiledb_query_submit, ctx, q);
         let text = String::from_utf8_lossy(&x[..sizes[0] as usize]).into_owned();
         parts.push((text, starts[..sizes[1] as usize / 8].to_vec()));
@@ -684,14 +629,7 @@ fn buffers_of_reads_are_never_null() {
     // Writes take values of no bytes from nowhere, and nothing else.
     let array = open(ctx, &uri, WRITE);
     let mut q = query(ctx, array, WRITE, UNORDERED);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"v",
-        null(),
-        &mut none
-    );
+    set_buffer!(data, ctx, q, c"v", null(), &mut none);
     fails!(
         tiledb_query_set_offsets_buffer,
         ctx,
@@ -1054,14 +992,7 @@ fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
     let (mut d_size, mut v_size, mut starts_size) = (32u64, 10u64, 32u64);
     set(ctx, q, c"d", &mut d, &mut d_size);
     set(ctx, q, c"v", &mut v, &mut v_size);
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"v",
-        &mut starts[..],
-        &mut starts_size
-    );
+    set_buffer!(offsets, ctx, q, c"v", &mut starts[..], &mut starts_size);
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -1085,14 +1016,7 @@ fn a_read_goes_on_behind_a_submission_with_buffers_that_do_not_do() {
     ] {
         let (mut v_size, mut starts_size, mut n_size) = (40u64, offsets, aggregate);
         set(ctx, q, c"v", &mut v, &mut v_size);
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx,
-            q,
-            c"v",
-            &mut starts[..],
-            &mut starts_size
-        );
+        set_buffer!(offsets, ctx, q, c"v", &mut starts[..], &mut starts_size);
         set(ctx, q, c"n", &mut cells, &mut n_size);
         match ends {
             Some(ends) => {
@@ -1135,14 +1059,7 @@ fn what_is_under_way_goes_on_when_its_array_is_closed() {
     let (mut a, mut size) = ([0i64; 3], 24u64);
     let place: *mut u64 = &mut size;
     for q in [q, late] {
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            c"a",
-            &mut a[..],
-            place
-        );
+        set_buffer!(data, ctx, q, c"a", &mut a[..], place);
     }
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!((status(ctx, q), a), (INCOMPLETE, [1, 2, 3]));

@@ -6,7 +6,7 @@ mod capi;
 
 use capi::{
     ASCII, Attr, COMPLETED, Ctx, FLOAT64, Handle, INCOMPLETE, INT32, INT64, READ, ROW, UNORDERED,
-    WRITE, bytes, close, create, fails, free, null, ok, open, query, status,
+    WRITE, bytes, close, create, fails, free, null, ok, open, query, set_buffer, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -57,35 +57,14 @@ fn fill(ctx: Handle, uri: &CStr, sparse: bool) {
     ];
     let [d_size, a_size, s_size, so_size, sv_size, v_size, vo_size] = &mut sizes;
     if sparse {
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d[..], d_size);
+        set_buffer!(data, ctx, q, c"d", &d[..], d_size);
     }
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a[..], a_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"s", &s[..], s_size);
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"s",
-        &s_offsets[..],
-        so_size
-    );
-    ok!(
-        tiledb_query_set_validity_buffer,
-        ctx,
-        q,
-        c"s",
-        &s_validity[..],
-        sv_size
-    );
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"v", &v[..], v_size);
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"v",
-        &v_offsets[..],
-        vo_size
-    );
+    set_buffer!(data, ctx, q, c"a", &a[..], a_size);
+    set_buffer!(data, ctx, q, c"s", &s[..], s_size);
+    set_buffer!(offsets, ctx, q, c"s", &s_offsets[..], so_size);
+    set_buffer!(validity, ctx, q, c"s", &s_validity[..], sv_size);
+    set_buffer!(data, ctx, q, c"v", &v[..], v_size);
+    set_buffer!(offsets, ctx, q, c"v", &v_offsets[..], vo_size);
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
     let mut fragments = 0u32;
@@ -114,54 +93,12 @@ fn read_in_steps(ctx: Handle, uri: &CStr, layout: i32, cells: usize) -> usize {
     let size = |i: usize| at.wrapping_add(i);
     // SAFETY: the sizes live as long as the query.
     let now = |i: usize| unsafe { size(i).read() } as usize;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        size(0)
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"s",
-        &mut s[..],
-        size(1)
-    );
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"s",
-        &mut so[..],
-        size(2)
-    );
-    ok!(
-        tiledb_query_set_validity_buffer,
-        ctx,
-        q,
-        c"s",
-        &mut sv[..],
-        size(3)
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"v",
-        &mut v[..],
-        size(4)
-    );
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx,
-        q,
-        c"v",
-        &mut vo[..],
-        size(5)
-    );
+    set_buffer!(data, ctx, q, c"a", &mut a[..], size(0));
+    set_buffer!(data, ctx, q, c"s", &mut s[..], size(1));
+    set_buffer!(offsets, ctx, q, c"s", &mut so[..], size(2));
+    set_buffer!(validity, ctx, q, c"s", &mut sv[..], size(3));
+    set_buffer!(data, ctx, q, c"v", &mut v[..], size(4));
+    set_buffer!(offsets, ctx, q, c"v", &mut vo[..], size(5));
     let (mut seen, mut submissions) = (0, 0);
     loop {
         ok!(tiledb_query_submit, ctx, q);
@@ -242,42 +179,21 @@ fn a_buffer_for_no_cell_is_incomplete_and_larger_ones_go_on() {
     let mut q = query(ctx.0, array, READ, ROW);
     let mut a = vec![0i64; CELLS];
     let mut size = 7u64;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!((status(ctx.0, q), size), (INCOMPLETE, 0));
     let mut has = 1i32;
     ok!(tiledb_query_has_results, ctx.0, q, &mut has);
     assert_eq!(has, 0);
     size = 16;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!(
         (status(ctx.0, q), size, &a[..2]),
         (INCOMPLETE, 16, &[0, 1][..])
     );
     size = bytes(&a);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     // Another field cannot join now.
     let mut other = bytes(&a);
     let message = fails!(
@@ -355,14 +271,7 @@ fn buffers_of_another_shape_are_errors() {
         &mut size
     );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("not set"));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"s",
-        &mut room[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"s", &mut room[..], &mut size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("offsets"));
     free!(tiledb_query_free, q);
     // An array open for reading takes no writes.
@@ -383,22 +292,8 @@ fn offsets_of(settings: &[(&CStr, &CStr)], width: usize, extra: bool) -> Vec<u64
     let count = CELLS + usize::from(extra);
     let (mut v, mut offsets) = ([0i32; 4 * CELLS], vec![0u8; count * width]);
     let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"v",
-        &mut v[..],
-        &mut v_size
-    );
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx.0,
-        q,
-        c"v",
-        &mut offsets[..],
-        &mut o_size
-    );
+    set_buffer!(data, ctx.0, q, c"v", &mut v[..], &mut v_size);
+    set_buffer!(offsets, ctx.0, q, c"v", &mut offsets[..], &mut o_size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!(
         (status(ctx.0, q), o_size as usize),
@@ -468,22 +363,8 @@ fn offsets_with_an_extra_element_are_written_and_small_buffers_read() {
     let mut q = query(ctx.0, array, WRITE, ROW);
     let (v, offsets) = ([1i32, 2, 3, 4, 5, 99], [0u32, 2, 2, 3, 5]);
     let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"v",
-        &v,
-        &mut v_size
-    );
-    ok!(
-        tiledb_query_set_offsets_buffer,
-        ctx.0,
-        q,
-        c"v",
-        &offsets,
-        &mut o_size
-    );
+    set_buffer!(data, ctx.0, q, c"v", &v, &mut v_size);
+    set_buffer!(offsets, ctx.0, q, c"v", &offsets, &mut o_size);
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -493,22 +374,8 @@ fn offsets_with_an_extra_element_are_written_and_small_buffers_read() {
     let (mut v, mut offsets, mut seen) = ([0i32; 8], [0u32; 3], Vec::new());
     loop {
         let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"v",
-            &mut v[..],
-            &mut v_size
-        );
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx.0,
-            q,
-            c"v",
-            &mut offsets[..],
-            &mut o_size
-        );
+        set_buffer!(data, ctx.0, q, c"v", &mut v[..], &mut v_size);
+        set_buffer!(offsets, ctx.0, q, c"v", &mut offsets[..], &mut o_size);
         ok!(tiledb_query_submit, ctx.0, q);
         let n = o_size as usize / 4;
         assert_eq!(u64::from(offsets[n - 1]) * 4, v_size);
@@ -617,38 +484,10 @@ fn aggregates_conditions_estimates_and_plans() {
     let (mut total, mut average, mut cells, mut a) = ([0i64], [0f64], [0u64], [0i64; CELLS]);
     let mut sizes = [8u64, 8, 8, bytes(&a)];
     let [total_size, average_size, cells_size, a_size] = &mut sizes;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"Sum",
-        &mut total[..],
-        total_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"Mean",
-        &mut average[..],
-        average_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"Count",
-        &mut cells[..],
-        cells_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        a_size
-    );
+    set_buffer!(data, ctx, q, c"Sum", &mut total[..], total_size);
+    set_buffer!(data, ctx, q, c"Mean", &mut average[..], average_size);
+    set_buffer!(data, ctx, q, c"Count", &mut cells[..], cells_size);
+    set_buffer!(data, ctx, q, c"a", &mut a[..], a_size);
     let mut estimate = 0u64;
     ok!(
         tiledb_query_get_est_result_size,
@@ -803,14 +642,7 @@ fn subarrays_ranges_and_points() {
     let mut q = query(ctx.0, array, READ, ROW);
     ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
     let (mut a, mut size) = ([0i64; 8], 64u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!(
         (status(ctx.0, q), size, &a[..4]),
@@ -844,14 +676,7 @@ fn what_a_read_is_of_is_said_before_its_first_submission() {
         let mut q = query(ctx, array, READ, ROW);
         let (mut a, mut d) = (vec![0i64; room], vec![0i64; room]);
         let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            c"a",
-            &mut a[..],
-            &mut a_size
-        );
+        set_buffer!(data, ctx, q, c"a", &mut a[..], &mut a_size);
         ok!(tiledb_query_submit, ctx, q);
         let message = fails!(
             tiledb_query_set_data_buffer,
@@ -866,14 +691,7 @@ fn what_a_read_is_of_is_said_before_its_first_submission() {
         fails!(tiledb_query_set_subarray_t, ctx, q, sub);
         assert_eq!(status(ctx, q), expected);
         // The buffers that there are may be others.
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            c"a",
-            &mut d[..],
-            &mut d_size
-        );
+        set_buffer!(data, ctx, q, c"a", &mut d[..], &mut d_size);
         ok!(tiledb_query_submit, ctx, q);
         assert_eq!((status(ctx, q), d_size), (expected, bytes(&a)));
         // Finalized, a read is at its end.

@@ -6,7 +6,7 @@ mod capi;
 
 use capi::{
     ASCII, Attr, COMPLETED, Ctx, Handle, INT64, READ, ROW, UNORDERED, WRITE, bytes, close, create,
-    fails, free, last_error, null, ok, open, query, raw, status,
+    fails, free, last_error, null, ok, open, query, raw, set_buffer, status,
 };
 use std::ffi::CString;
 
@@ -70,49 +70,14 @@ fn filled(ctx: &Ctx, uri: &CString, sparse: bool) {
     let mut write = query(ctx.0, array, WRITE, if sparse { UNORDERED } else { ROW });
     let values: Vec<i64> = (1..=10).collect();
     let mut size = bytes(&values);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        write,
-        c"a",
-        &values[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, write, c"a", &values[..], &mut size);
     let (text, offsets, valid) = (b"0123456789", (0..10u64).collect::<Vec<_>>(), [1u8; 10]);
     let (mut text_size, mut offsets_size, mut valid_size) = (10u64, bytes(&offsets), 10u64);
     if sparse {
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            write,
-            c"d",
-            &values[..],
-            &mut size
-        );
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            write,
-            c"v",
-            text,
-            &mut text_size
-        );
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx.0,
-            write,
-            c"v",
-            &offsets[..],
-            &mut offsets_size
-        );
-        ok!(
-            tiledb_query_set_validity_buffer,
-            ctx.0,
-            write,
-            c"v",
-            &valid,
-            &mut valid_size
-        );
+        set_buffer!(data, ctx.0, write, c"d", &values[..], &mut size);
+        set_buffer!(data, ctx.0, write, c"v", text, &mut text_size);
+        set_buffer!(offsets, ctx.0, write, c"v", &offsets[..], &mut offsets_size);
+        set_buffer!(validity, ctx.0, write, c"v", &valid, &mut valid_size);
     }
     ok!(tiledb_query_submit, ctx.0, write);
     assert_eq!(status(ctx.0, write), COMPLETED);
@@ -240,14 +205,7 @@ fn queries_are_run_on_the_other_side() {
         );
         ok!(tiledb_query_set_subarray_t, ctx.0, read, subarray);
         let (mut values, mut size) = ([0i64; 8], 64u64);
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            read,
-            c"a",
-            &mut values[..],
-            &mut size
-        );
+        set_buffer!(data, ctx.0, read, c"a", &mut values[..], &mut size);
         let (mut theirs, on) = send(&ctx, &uri, read);
         // It has sizes, no memory; that comes with the submission.
         let (mut place, mut there) = (null(), std::ptr::null::<u64>());
@@ -279,14 +237,7 @@ fn writes_arrive_and_their_fragments_are_named() {
     let mut write = query(ctx.0, array, WRITE, UNORDERED);
     let (values, mut size, mut other) = ([7i64, 8], 16u64, 16u64);
     for (name, size) in [(c"d", &mut size), (c"a", &mut other)] {
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            write,
-            name,
-            &values,
-            size
-        );
+        set_buffer!(data, ctx.0, write, name, &values, size);
     }
     let (mut theirs, on) = send(&ctx, &uri, write);
     ok!(tiledb_query_submit, ctx.0, theirs);
@@ -307,14 +258,7 @@ fn what_only_this_process_knows_is_not_sent() {
     let array = open(ctx.0, &uri, READ);
     let mut read = query(ctx.0, array, READ, ROW);
     let (mut values, mut size) = ([0i64; 2], 16u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        read,
-        c"a",
-        &mut values[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, read, c"a", &mut values[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, read);
     let mut list = null();
     let message = fails!(tiledb_serialize_query, ctx.0, read, CAPNP, 0i32, &mut list);
@@ -410,14 +354,7 @@ fn damaged_messages_are_errors() {
     let array = open(ctx.0, &uri, READ);
     let mut read = query(ctx.0, array, READ, ROW);
     let (mut values, mut size) = ([0i64; 16], 128u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        read,
-        c"a",
-        &mut values[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, read, c"a", &mut values[..], &mut size);
     let (mut schema, mut info, mut list, mut flat) =
         (schema_of(&ctx, array), null(), null(), null());
     ok!(tiledb_fragment_info_alloc, ctx.0, &uri, &mut info);
@@ -465,14 +402,7 @@ fn a_message_that_wants_more_memory_than_there_is_is_an_error() {
     let array = open(client.0, &uri, READ);
     let mut read = query(client.0, array, READ, UNORDERED);
     let (mut a, mut size) = ([0i64; 1], LARGE);
-    ok!(
-        tiledb_query_set_data_buffer,
-        client.0,
-        read,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, client.0, read, c"a", &mut a[..], &mut size);
     // Who runs it has a limit, or none: then there is no such memory.
     for (server, why) in [(&Ctx::new(), "total_budget"), (&client, "no memory")] {
         let (mut sent, mut on) = send(server, &uri, read);

@@ -5,7 +5,7 @@ mod capi;
 
 use capi::{
     Attr, COMPLETED, Ctx, Handle, INT64, READ, ROW, WRITE, bytes, close, create, free, null, ok,
-    open, query, raw, status,
+    open, query, raw, set_buffer, status,
 };
 use std::ffi::CString;
 
@@ -31,14 +31,7 @@ fn write(ctx: Handle, uri: &CString, value: i64) {
     let mut q = query(ctx, array, WRITE, ROW);
     let cells = vec![value; SIZE];
     let mut size = bytes(&cells);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &cells[..],
-        &mut size
-    );
+    set_buffer!(data, ctx, q, c"a", &cells[..], &mut size);
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -48,14 +41,7 @@ fn read(ctx: Handle, array: Handle) -> Vec<i64> {
     let mut q = query(ctx, array, READ, ROW);
     let mut cells = vec![-1i64; SIZE];
     let mut size = bytes(&cells);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut cells[..],
-        &mut size
-    );
+    set_buffer!(data, ctx, q, c"a", &mut cells[..], &mut size);
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
     free!(tiledb_query_free, q);
@@ -105,14 +91,7 @@ fn one_query_submitted_by_many_threads_is_whole_each_time() {
     let mut q = query(ctx.0, array, READ, ROW);
     let mut cells = vec![-1i64; SIZE];
     let mut size = bytes(&cells);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut cells[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut cells[..], &mut size);
     let (shared, shared_query) = (Shared(ctx.0), Shared(q));
     std::thread::scope(|scope| {
         for _ in 0..4 {

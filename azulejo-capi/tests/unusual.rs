@@ -11,7 +11,7 @@ use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
 use capi::{
     Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
-    create, fails, free, null, ok, open, query, status,
+    create, fails, free, null, ok, open, query, set_buffer, status,
 };
 use std::ffi::{CString, c_char};
 
@@ -37,15 +37,8 @@ fn coordinates_may_be_zipped() {
     let (zipped, a) = ([3i64, 4, 1, 2, 1, 9], [34i64, 12, 19]);
     let mut sizes = [bytes(&zipped), bytes(&a)];
     let [z_size, a_size] = &mut sizes;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"__coords",
-        &zipped[..],
-        z_size
-    );
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
+    set_buffer!(data, ctx.0, q, c"__coords", &zipped[..], z_size);
+    set_buffer!(data, ctx.0, q, c"a", &a[..], a_size);
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -54,14 +47,7 @@ fn coordinates_may_be_zipped() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut zipped, mut size) = ([-1i64; 5], 40u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"__coords",
-        &mut zipped[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!(
         (status(ctx.0, q), size, zipped),
@@ -77,22 +63,8 @@ fn coordinates_may_be_zipped() {
     // Not with the same coordinates apart.
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut x, mut x_size) = ([0i64; 5], 40u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"__coords",
-        &mut zipped[..],
-        &mut size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"x",
-        &mut x[..],
-        &mut x_size
-    );
+    set_buffer!(data, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
+    set_buffer!(data, ctx.0, q, c"x", &mut x[..], &mut x_size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("zipped"));
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -110,22 +82,8 @@ fn cells_know_when_they_were_written() {
         ok!(tiledb_array_open, ctx.0, array, WRITE);
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         let mut size = bytes(&d);
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"d",
-            &d[..],
-            &mut size
-        );
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &d[..],
-            &mut size
-        );
+        set_buffer!(data, ctx.0, q, c"d", &d[..], &mut size);
+        set_buffer!(data, ctx.0, q, c"a", &d[..], &mut size);
         ok!(tiledb_query_submit, ctx.0, q);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -135,22 +93,8 @@ fn cells_know_when_they_were_written() {
         let mut q = query(ctx.0, array, READ, GLOBAL);
         let (mut d, mut t) = ([0i64; 9], [0u64; 9]);
         let (mut d_size, mut t_size) = (bytes(&d), bytes(&t));
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"d",
-            &mut d[..],
-            &mut d_size
-        );
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"__timestamps",
-            &mut t[..],
-            &mut t_size
-        );
+        set_buffer!(data, ctx.0, q, c"d", &mut d[..], &mut d_size);
+        set_buffer!(data, ctx.0, q, c"__timestamps", &mut t[..], &mut t_size);
         ok!(tiledb_query_submit, ctx.0, q);
         assert_eq!((status(ctx.0, q), d_size), (COMPLETED, t_size));
         free!(tiledb_query_free, q);
@@ -178,23 +122,9 @@ fn fields_may_be_written_one_by_one() {
     let array = open(ctx.0, &uri, WRITE);
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let mut size = 24u64;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &[1i64, 2, 3],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &[1i64, 2, 3], &mut size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("Dimension buffer d is not set"));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &[7i64, 8, 2],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"d", &[7i64, 8, 2], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     let again = fails!(
         tiledb_query_set_data_buffer,
@@ -207,23 +137,9 @@ fn fields_may_be_written_one_by_one() {
     assert!(again.contains("already written"));
     assert!(fails!(tiledb_query_finalize, ctx.0, q).contains("Not all buffers"));
     let mut short = 16u64;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"b",
-        &[10i64, 20, 30],
-        &mut short
-    );
+    set_buffer!(data, ctx.0, q, c"b", &[10i64, 20, 30], &mut short);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("numbers of cells"));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"b",
-        &[10i64, 20, 30],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"b", &[10i64, 20, 30], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     ok!(tiledb_query_finalize, ctx.0, q);
     free!(tiledb_query_free, q);
@@ -233,30 +149,9 @@ fn fields_may_be_written_one_by_one() {
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut d, mut a, mut b, mut sizes) = ([0i64; 3], [0i64; 3], [0i64; 3], [24u64; 3]);
     let [d_size, a_size, b_size] = &mut sizes;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &mut d[..],
-        d_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        a_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"b",
-        &mut b[..],
-        b_size
-    );
+    set_buffer!(data, ctx.0, q, c"d", &mut d[..], d_size);
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], a_size);
+    set_buffer!(data, ctx.0, q, c"b", &mut b[..], b_size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!((d, a, b), ([2, 7, 8], [3, 1, 2], [30, 10, 20]));
     free!(tiledb_query_free, q);
@@ -274,8 +169,8 @@ fn unordered_reads_without_duplicates_come_in_global_order() {
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         let mut sizes = [bytes(&d), bytes(&d)];
         let [d_size, a_size] = &mut sizes;
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], d_size);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &d[..], a_size);
+        set_buffer!(data, ctx.0, q, c"d", &d[..], d_size);
+        set_buffer!(data, ctx.0, q, c"a", &d[..], a_size);
         ok!(tiledb_query_submit, ctx.0, q);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -283,14 +178,7 @@ fn unordered_reads_without_duplicates_come_in_global_order() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, UNORDERED);
     let (mut d, mut size) = ([0i64; 8], 64u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &mut d[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"d", &mut d[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!(
         (status(ctx.0, q), size, &d[..6]),
@@ -321,14 +209,7 @@ fn dense_reads_may_give_the_matching_cells_only() {
     );
     ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
     let mut size = bytes(&a);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &a[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q; tiledb_subarray_free, sub);
     close(ctx.0, array);
@@ -336,14 +217,7 @@ fn dense_reads_may_give_the_matching_cells_only() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut d, mut size) = ([0i64; 30], 240u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &mut d[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"d", &mut d[..], &mut size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("requires a query condition"));
     let mut condition = null();
     ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
@@ -387,24 +261,10 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
         );
         let mut sizes = [bytes(&d), bytes(&a), 3 * bytes_each, bytes(&validity)];
         let [d_size, a_size, o_size, v_size] = &mut sizes;
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], d_size);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &offsets[..],
-            o_size
-        );
-        ok!(
-            tiledb_query_set_validity_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &validity[..],
-            v_size
-        );
+        set_buffer!(data, ctx.0, q, c"d", &d[..], d_size);
+        set_buffer!(data, ctx.0, q, c"a", &a[..], a_size);
+        set_buffer!(offsets, ctx.0, q, c"a", &offsets[..], o_size);
+        set_buffer!(validity, ctx.0, q, c"a", &validity[..], v_size);
         ok!(tiledb_query_submit, ctx.0, q);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -414,30 +274,9 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
         let (mut a, mut offsets, mut validity) = ([0i64; 9], [0u32; 9], [7u8; 9]);
         let mut sizes = [bytes(&a), bytes(&offsets), bytes(&validity)];
         let [a_size, o_size, v_size] = &mut sizes;
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &mut a[..],
-            a_size
-        );
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &mut offsets[..],
-            o_size
-        );
-        ok!(
-            tiledb_query_set_validity_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &mut validity[..],
-            v_size
-        );
+        set_buffer!(data, ctx.0, q, c"a", &mut a[..], a_size);
+        set_buffer!(offsets, ctx.0, q, c"a", &mut offsets[..], o_size);
+        set_buffer!(validity, ctx.0, q, c"a", &mut validity[..], v_size);
         ok!(tiledb_query_submit, ctx.0, q);
         assert_eq!(
             (status(ctx.0, q), sizes),
@@ -505,14 +344,7 @@ fn bounds_of_strings_are_meant_as_they_are() {
         let mut q = query(ctx.0, array, READ, ROW);
         ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
         let (mut a, mut size) = ([0i64; 4], 32u64);
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &mut a[..],
-            &mut size
-        );
+        set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
         ok!(tiledb_query_submit, ctx.0, q);
         assert_eq!(
             (status(ctx.0, q), &a[..size as usize / 8]),
@@ -533,14 +365,7 @@ fn plans_of_dense_reads_name_all_dimensions() {
     let array = open(ctx.0, &uri, READ);
     let (mut q, mut plan) = (query(ctx.0, array, READ, ROW), null());
     let (mut a, mut size) = ([0i64; 30], 240u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     ok!(tiledb_query_get_plan, ctx.0, q, &mut plan);
     let (mut data, mut length) = (std::ptr::null(), 0usize);
     assert_eq!(
@@ -633,18 +458,11 @@ fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
         let mut sizes = [19u64, 18, 24, 18];
         let [d_size, a_size, v_size, starts_size] = &mut sizes;
         if sparse {
-            ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d[..], d_size);
+            set_buffer!(data, ctx, q, c"d", &d[..], d_size);
         }
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a[..], a_size);
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"v", &v[..], v_size);
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx,
-            q,
-            c"v",
-            &starts[..],
-            starts_size
-        );
+        set_buffer!(data, ctx, q, c"a", &a[..], a_size);
+        set_buffer!(data, ctx, q, c"v", &v[..], v_size);
+        set_buffer!(offsets, ctx, q, c"v", &starts[..], starts_size);
         ok!(tiledb_query_submit, ctx, q);
         free!(tiledb_query_free, q);
         close(ctx, array);
@@ -659,23 +477,9 @@ fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
             (c"a", &mut a, a_size),
             (c"v", &mut v, v_size),
         ] {
-            ok!(
-                tiledb_query_set_data_buffer,
-                ctx,
-                q,
-                name,
-                &mut values[..],
-                size
-            );
+            set_buffer!(data, ctx, q, name, &mut values[..], size);
         }
-        ok!(
-            tiledb_query_set_offsets_buffer,
-            ctx,
-            q,
-            c"v",
-            &mut starts[..],
-            starts_size
-        );
+        set_buffer!(offsets, ctx, q, c"v", &mut starts[..], starts_size);
         ok!(tiledb_query_submit, ctx, q);
         free!(tiledb_query_free, q);
         close(ctx, array);

@@ -6,7 +6,7 @@ mod capi;
 
 use capi::{
     Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, UPDATE,
-    WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, status,
+    WRITE, bytes, close, create, fails, free, null, ok, open, query, raw, set_buffer, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -22,23 +22,9 @@ fn read(ctx: Handle, uri: &CStr, sparse: bool) -> (Vec<i64>, Vec<i64>) {
     let mut q = query(ctx, array, READ, ROW);
     let (mut a, mut d) = (vec![0i64; 1000], vec![0i64; 1000]);
     let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        &mut a_size
-    );
+    set_buffer!(data, ctx, q, c"a", &mut a[..], &mut a_size);
     if sparse {
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            c"d",
-            &mut d[..],
-            &mut d_size
-        );
+        set_buffer!(data, ctx, q, c"d", &mut d[..], &mut d_size);
     }
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
@@ -59,22 +45,8 @@ fn cells_without_an_order_are_written_once() {
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let cells = [3i64, 1, 2];
     let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &cells[..],
-        &mut a_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &cells[..],
-        &mut d_size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &cells[..], &mut a_size);
+    set_buffer!(data, ctx.0, q, c"d", &cells[..], &mut d_size);
     ok!(tiledb_query_submit, ctx.0, q);
     let again = fails!(tiledb_query_submit, ctx.0, q);
     assert!(again.contains("already written"), "{again}");
@@ -101,23 +73,9 @@ fn writes_in_global_order_count_once_finalized() {
         let parts: Vec<&[i64]> = all.chunks(13).collect();
         for (i, part) in parts.iter().enumerate() {
             let (mut a_size, mut d_size) = (bytes(part), bytes(part));
-            ok!(
-                tiledb_query_set_data_buffer,
-                ctx.0,
-                q,
-                c"a",
-                *part,
-                &mut a_size
-            );
+            set_buffer!(data, ctx.0, q, c"a", *part, &mut a_size);
             if sparse {
-                ok!(
-                    tiledb_query_set_data_buffer,
-                    ctx.0,
-                    q,
-                    c"d",
-                    *part,
-                    &mut d_size
-                );
+                set_buffer!(data, ctx.0, q, c"d", *part, &mut d_size);
             }
             if !finalize && i + 1 == parts.len() {
                 ok!(tiledb_query_submit_and_finalize, ctx.0, q);
@@ -178,22 +136,8 @@ fn duplicates_and_coordinates_outside_are_refused() {
     for (d, part) in [([3i64, 3], "uplicate"), ([3, 41], "41")] {
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         let (mut a_size, mut d_size) = (16u64, 16u64);
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"a",
-            &[1i64, 2],
-            &mut a_size
-        );
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx.0,
-            q,
-            c"d",
-            &d,
-            &mut d_size
-        );
+        set_buffer!(data, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
+        set_buffer!(data, ctx.0, q, c"d", &d, &mut d_size);
         let message = fails!(tiledb_query_submit, ctx.0, q);
         assert!(message.contains(part), "{message}");
         assert_eq!(status(ctx.0, q), 0);
@@ -202,44 +146,16 @@ fn duplicates_and_coordinates_outside_are_refused() {
     // A missing buffer, and buffers of different lengths.
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let (mut a_size, mut d_size) = (16u64, 8u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &[1i64],
-        &mut d_size
-    );
+    set_buffer!(data, ctx.0, q, c"d", &[1i64], &mut d_size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("'a'"));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &[1i64, 2],
-        &mut a_size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
     // Of attributes, as many cells count as there are coordinates; there may not be fewer.
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let (mut a_size, mut d_size) = (8u64, 16u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &[1i64],
-        &mut a_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &[4i64, 5],
-        &mut d_size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &[1i64], &mut a_size);
+    set_buffer!(data, ctx.0, q, c"d", &[4i64, 5], &mut d_size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("cells"));
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -257,14 +173,7 @@ fn updates_are_stored_and_take_their_cells_away() {
     let cells: Vec<i64> = (1..=5).collect();
     let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
     for (name, size) in [(c"a", &mut a_size), (c"d", &mut d_size)] {
-        ok!(
-            tiledb_query_set_data_buffer,
-            plain.0,
-            q,
-            name,
-            &cells[..],
-            size
-        );
+        set_buffer!(data, plain.0, q, name, &cells[..], size);
     }
     ok!(tiledb_query_submit, plain.0, q);
     free!(tiledb_query_free, q);
@@ -335,22 +244,8 @@ fn deletes_evolution_and_upgrades() {
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let cells: Vec<i64> = (1..=9).collect();
     let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &cells[..],
-        &mut a_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"d",
-        &cells[..],
-        &mut d_size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &cells[..], &mut a_size);
+    set_buffer!(data, ctx.0, q, c"d", &cells[..], &mut d_size);
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -481,8 +376,8 @@ fn labels_select_and_are_read() {
     let mut q = query(ctx, array, WRITE, ROW);
     let (a, x) = ([10i64, 20, 30, 40, 50], [0.5f64, 1.0, 1.5, 2.0, 2.5]);
     let (mut a_size, mut x_size) = (bytes(&a), bytes(&x));
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a, &mut a_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"x", &x, &mut x_size);
+    set_buffer!(data, ctx, q, c"a", &a, &mut a_size);
+    set_buffer!(data, ctx, q, c"x", &x, &mut x_size);
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -514,22 +409,8 @@ fn labels_select_and_are_read() {
     ok!(tiledb_query_set_subarray_t, ctx, q, sub);
     let (mut a, mut x) = ([0i64; 5], [0f64; 5]);
     let (mut a_size, mut x_size) = (bytes(&a), bytes(&x));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        &mut a_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"x",
-        &mut x[..],
-        &mut x_size
-    );
+    set_buffer!(data, ctx, q, c"a", &mut a[..], &mut a_size);
+    set_buffer!(data, ctx, q, c"x", &mut x[..], &mut x_size);
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!((status(ctx, q), a_size, x_size), (COMPLETED, 24, 24));
     assert_eq!(
@@ -563,10 +444,10 @@ fn labels_of_sparse_cells_go_to_their_coordinates() {
         let mut q = query(ctx, array, WRITE, UNORDERED);
         let (mut d_size, mut x_size) = (bytes(d), bytes(x));
         let mut a_size = a.map_or(0, bytes);
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", d, &mut d_size);
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"x", x, &mut x_size);
+        set_buffer!(data, ctx, q, c"d", d, &mut d_size);
+        set_buffer!(data, ctx, q, c"x", x, &mut x_size);
         if let Some(a) = a {
-            ok!(tiledb_query_set_data_buffer, ctx, q, c"a", a, &mut a_size);
+            set_buffer!(data, ctx, q, c"a", a, &mut a_size);
         }
         let status = raw!(tiledb_query_submit, ctx, q);
         free!(tiledb_query_free, q);
@@ -596,22 +477,8 @@ fn labels_of_sparse_cells_go_to_their_coordinates() {
     ok!(tiledb_query_set_subarray_t, ctx, q, sub);
     let (mut d, mut a) = ([0i64; 6], [0i64; 6]);
     let (mut d_size, mut a_size) = (bytes(&d), bytes(&a));
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"d",
-        &mut d[..],
-        &mut d_size
-    );
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &mut a[..],
-        &mut a_size
-    );
+    set_buffer!(data, ctx, q, c"d", &mut d[..], &mut d_size);
+    set_buffer!(data, ctx, q, c"a", &mut a[..], &mut a_size);
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!((d_size, a_size), (16, 16));
     assert_eq!((&d[..2], &a[..2]), (&[2, 3][..], &[20, 30][..]));
@@ -634,9 +501,9 @@ fn bytes_may_become_geometries() {
         let mut q = query(ctx, array, WRITE, layout);
         let (a, d) = ([7u8, 8, 9, 10], [1i64, 2, 3, 4]);
         let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a, &mut a_size);
+        set_buffer!(data, ctx, q, c"a", &a, &mut a_size);
         if sparse {
-            ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &d, &mut d_size);
+            set_buffer!(data, ctx, q, c"d", &d, &mut d_size);
         }
         ok!(tiledb_query_submit, ctx, q);
         free!(tiledb_query_free, q);
@@ -663,14 +530,7 @@ fn bytes_may_become_geometries() {
         let array = open(ctx, &uri, READ);
         let mut q = query(ctx, array, READ, ROW);
         let (mut a, mut size) = ([0u8; 4], 4u64);
-        ok!(
-            tiledb_query_set_data_buffer,
-            ctx,
-            q,
-            c"a",
-            &mut a[..],
-            &mut size
-        );
+        set_buffer!(data, ctx, q, c"a", &mut a[..], &mut size);
         ok!(tiledb_query_submit, ctx, q);
         assert_eq!((size, a), (4, [7, 8, 9, 10]), "sparse: {sparse}");
         free!(tiledb_query_free, q);
@@ -776,14 +636,7 @@ fn statistics_count_while_they_are_on() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut a, mut size) = ([0i64; 4], 32u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut a[..],
-        &mut size
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut a[..], &mut size);
     ok!(tiledb_query_submit, ctx.0, q);
     let json = dump();
     for part in [
@@ -927,14 +780,7 @@ fn a_buffer_set_once_may_grow_between_submissions() {
     let mut q = query(ctx.0, array, WRITE, GLOBAL);
     let (mut part, mut size) = (vec![0i64; 20], 0u64);
     let place: *mut u64 = &mut size;
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx.0,
-        q,
-        c"a",
-        &mut part[..],
-        place
-    );
+    set_buffer!(data, ctx.0, q, c"a", &mut part[..], place);
     for (start, finalize) in [(1, false), (21, true)] {
         part.iter_mut()
             .zip(start..)
@@ -1100,7 +946,7 @@ fn coordinates_beyond_the_domain_are_named() {
         let (mut a, mut d) = (vec![0i64; 3], vec![7i64, 41, 50]);
         let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
         let set = |name: &CStr, values: &mut [i64], size: &mut u64| {
-            ok!(tiledb_query_set_data_buffer, ctx.0, q, name, values, size);
+            set_buffer!(data, ctx.0, q, name, values, size);
         };
         set(c"a", &mut a, &mut a_size);
         set(c"d", &mut d, &mut d_size);
@@ -1129,14 +975,7 @@ fn a_subarray_that_comes_after_the_first_cells_is_refused_and_loses_none() {
     ok!(tiledb_query_set_subarray_t, ctx, q, sub);
     let all: Vec<i64> = (1..=20).collect();
     let mut size = bytes(&all);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &all[..],
-        &mut size
-    );
+    set_buffer!(data, ctx, q, c"a", &all[..], &mut size);
     ok!(tiledb_query_submit, ctx, q);
     let message = fails!(tiledb_query_set_subarray_t, ctx, q, sub);
     assert!(message.contains("already initialized"), "{message}");
@@ -1157,14 +996,7 @@ fn a_refused_write_may_be_given_another_subarray() {
     let array = open(ctx, &uri, WRITE);
     let mut q = query(ctx, array, WRITE, ROW);
     let (cells, mut size) = ([1i64, 2, 3], 24u64);
-    ok!(
-        tiledb_query_set_data_buffer,
-        ctx,
-        q,
-        c"a",
-        &cells[..],
-        &mut size
-    );
+    set_buffer!(data, ctx, q, c"a", &cells[..], &mut size);
     for last in [9i64, 3] {
         let mut sub = null();
         ok!(tiledb_subarray_alloc, ctx, array, &mut sub);

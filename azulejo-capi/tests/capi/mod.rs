@@ -135,6 +135,21 @@ macro_rules! ok {
 }
 pub(crate) use ok;
 
+/// Gives a query the caller's memory for a field: `data`, `offsets` or `validity`, and its size in
+/// bytes.
+macro_rules! set_buffer {
+    (data, $($arg:expr),* $(,)?) => {
+        $crate::capi::ok!(tiledb_query_set_data_buffer, $($arg),*)
+    };
+    (offsets, $($arg:expr),* $(,)?) => {
+        $crate::capi::ok!(tiledb_query_set_offsets_buffer, $($arg),*)
+    };
+    (validity, $($arg:expr),* $(,)?) => {
+        $crate::capi::ok!(tiledb_query_set_validity_buffer, $($arg),*)
+    };
+}
+pub(crate) use set_buffer;
+
 /// Calls a function of a context that must fail; its message.
 macro_rules! fails {
     ($name:ident, $ctx:expr $(, $arg:expr)* $(,)?) => {{
