@@ -180,6 +180,7 @@ def test_contexts_share_threads(tmp_path):
     with pytest.raises(az.NotFoundError):
         az.open("mem://clients-threads")
     # As many as are asked for.
+    before = len(os.listdir("/proc/self/task"))
     az.open(tmp_path / "a", config={"sm.compute_concurrency_level": "3"})[...]
     assert before + 3 <= len(os.listdir("/proc/self/task")) <= before + 5
 
@@ -226,6 +227,46 @@ def test_what_is_no_time_is_null_in_tables(tmp_path, kind, nullable):
     frame = query.to_polars()
     assert frame["t"].is_null().to_list() == [False, True, False]
     assert frame["t"].to_list()[0] is not None and array.query("i > 5").to_polars().schema == frame.schema
+
+
+def test_names_of_columns_of_times_are_no_patterns(tmp_path):
+    """polars takes ``*`` for all columns and ``^t.*$`` for some: one had the values of another."""
+    pytest.importorskip("polars")
+    names = ["*", "^t.*$", "t2", ""]
+    schema = az.Schema([az.Dim("i", (0, 9), 5)], [az.Attr(name, "M8[ms]") for name in names], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    given = {name: np.array([n, "NaT"], "M8[ms]") for n, name in enumerate(names)}
+    array.write({"i": [1, 2], **given})
+    for rows in (None, "i == 1", "i > 5"):
+        found = array.query(rows, order="row").to_polars()
+        for n, name in enumerate(names):
+            column = found.get_column(name)
+            assert column.cast(int).to_list() == {None: [n, None], "i == 1": [n]}.get(rows, [])
+
+
+@pytest.mark.parametrize("place", [5, b"d", None])
+def test_a_dataset_lies_where_a_path_leads(dataset, tmp_path, monkeypatch, place):
+    import xarray as xr
+
+    monkeypatch.chdir(tmp_path)
+    for given in (dataset, dataset["v"], xr.DataTree(dataset)):
+        with pytest.raises(TypeError):
+            given.azulejo.to(place)
+    assert not os.listdir(tmp_path)
+
+
+def test_what_lies_beside_a_replaced_dataset_stays(tmp_path, monkeypatch):
+    """Members may be named by a way back, by other libraries at least: these were deleted."""
+    from azulejo_db._replace import _lies_in
+
+    monkeypatch.chdir(tmp_path)
+    base = str(tmp_path / "d")
+    for uri in ("d", "./d/", base, (tmp_path / "d").as_uri()):
+        for inside in (f"file://{base}/a", f"{base}/a.1234", f"file://{base}//a/b", f"{base}/..a"):
+            assert _lies_in(inside, uri)
+        for beside in (base, f"{base}e/a", f"file://{base}/../other", f"{base}/a/../../other", f"file://{base}/..", "mem://d/a"):
+            assert not _lies_in(beside, uri)
+    assert _lies_in("s3://bucket/d/a", "s3a://bucket/d") and not _lies_in("s3://bucket/de", "s3a://bucket/d")
 
 
 def test_columns_of_polars_that_are_null_throughout(tmp_path):

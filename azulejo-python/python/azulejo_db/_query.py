@@ -243,9 +243,9 @@ class Query:
             with contextlib.suppress(ModuleNotFoundError):
                 return pl.DataFrame(_Table(self.to_arrow()))
         frame = self._streamed(pl.DataFrame)
-        times = [name for name, kind in frame.schema.items() if isinstance(kind, (pl.Datetime, pl.Duration))]
-        # It takes them for moments, most of which it cannot show.
-        plain = [pl.when(pl.col(n).cast(pl.Int64) != _NO_TIME).then(pl.col(n)).alias(n) for n in times]
+        times = [column for column in frame if isinstance(column.dtype, (pl.Datetime, pl.Duration))]
+        # It takes them for moments, most of which it cannot show. Not by their names, which may be patterns.
+        plain = [pl.when(t.cast(pl.Int64) != _NO_TIME).then(t).alias(t.name) for t in times]
         return frame.with_columns(plain) if plain else frame
 
     # -- off the event loop's thread ----------------------------------------------------------

@@ -121,9 +121,8 @@ def swap(
     gone = ctx.core.replace_members(uri, list(members))
     job.keep()
     _settle(ctx, uri, stored, generation)
-    base = whole(uri) + "/"
     for location in gone:
-        if whole(location).startswith(base):
+        if _lies_in(location, uri):
             # What cannot be deleted is no part of the dataset any more.
             with contextlib.suppress(AzulejoError):
                 ctx.core.delete(location, True)
@@ -153,6 +152,12 @@ def _settle(
     group = Group(uri, ctx=ctx)
     if not _is_whole(group) and not is_ours(group):
         _put(ctx, uri, others)
+
+
+def _lies_in(location: str, uri: str) -> bool:
+    """Whether a place is below a folder. One with a way back (``folder/../other``) may be anywhere."""
+    place = whole(location)
+    return place.startswith(whole(uri) + "/") and ".." not in place.split("/")
 
 
 def _put(ctx: Context, uri: str, stored: Mapping[str, tuple[str, bytes]]) -> None:

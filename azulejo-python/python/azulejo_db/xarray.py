@@ -33,14 +33,17 @@ _TREE_MODES = ("w-", "w", "a")
 _UNNAMED, _NAMED = "__xarray_dataarray_variable__", "__xarray_dataarray_name__"
 
 
-def _root(uri: Any) -> str:
+def _root(uri: str | os.PathLike) -> str:
     """Where a dataset lies. As with xarray's other engines ``~`` is the user's own folder."""
-    path = os.fspath(uri) if isinstance(uri, os.PathLike) else str(uri)
+    path = os.fspath(uri)
+    if not isinstance(path, str):
+        raise TypeError(f"a dataset lies in a place named by text, not by {type(path).__name__}")
     return _context.rooted(os.path.expanduser(path))
 
 
 def _place(filename_or_obj: Any, group: str | None, ctx: Any, at: Any = None) -> str:
-    return _replace.place(_root(filename_or_obj), group, ctx, at)
+    uri = filename_or_obj if isinstance(filename_or_obj, os.PathLike) else str(filename_or_obj)
+    return _replace.place(_root(uri), group, ctx, at)
 
 
 class AzulejoBackend(BackendEntrypoint):
