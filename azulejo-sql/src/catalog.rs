@@ -68,9 +68,11 @@ impl ArrayCatalog {
     /// where another one's is the same, by the whole key.
     ///
     /// # Errors
-    /// Errors of listing, and of reading groups; arrays beside a group that is called `public`.
+    /// Errors of listing, and of reading groups; arrays beside a group that is called `public` (a mere
+    /// folder of that name is left out).
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
         let (own, mut folders) = children_and_folders(context, uri).map_err(external)?;
+        let is_array = |child: &Child| child.kind == ObjectType::Array;
         let schema = |children: &[Child]| {
             let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
@@ -82,6 +84,8 @@ impl ArrayCatalog {
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
         for (name, group) in named(&own, ObjectType::Group) {
             let inside = match folders.remove(&group.uri) {
+                // Nobody has called it a schema, and the arrays beside it have that one.
+                Some(_) if name == OWN_SCHEMA && own.iter().any(is_array) => continue,
                 Some(inside) => inside,
                 None => children(context, &group.uri).map_err(external)?,
             };

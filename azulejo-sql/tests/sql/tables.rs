@@ -447,6 +447,8 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     // Folders that are no groups are schemas where arrays lie in them.
     grid(&context, &uri("plain/three"))?;
     std::fs::create_dir_all(folder.path().join("nothing/here"))?;
+    // The schema of this name is that of the arrays beside it.
+    grid(&context, &uri("public/four"))?;
     let catalog = ArrayCatalog::open(
         &context,
         &folder.path().display().to_string(),
@@ -455,6 +457,10 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     session.register_catalog("g", Arc::new(catalog));
     assert_eq!(
         rows(&session, "SELECT count(*) FROM g.plain.three").await?,
+        ["10000"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM g.public.one").await?,
         ["10000"]
     );
     let schemas = "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_catalog = 'g' AND table_schema <> 'information_schema' ORDER BY 1";
