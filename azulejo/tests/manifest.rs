@@ -16,7 +16,7 @@ use azulejo::object::Change;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
-    StorePath, Upload, Uri,
+    StorePath, Upload,
 };
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Result, consolidate};
@@ -152,7 +152,7 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
             blind.object(URI).object_type().unwrap(),
             Some(ObjectType::Array)
         );
-        let location = blind.locate(&Uri::parse(URI).unwrap()).unwrap();
+        let location = array.location();
         let is_folder = |path: &StorePath| location.storage.is_folder(path).unwrap();
         assert!(is_folder(&location.path));
         assert!(is_folder(&location.path.join("__schema")));
