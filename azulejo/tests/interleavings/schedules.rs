@@ -144,7 +144,17 @@ fn play(orders: &mut Orders<'_>, workers: &[Worker; MOST], seed: u64) -> (usize,
         worker.tasks.send(task).expect("no panic");
     }
     let errors: Vec<_> = running()
-        .map(|(_, (worker, _))| worker.errors.recv().expect("no panic"))
+        .map(|(_, (worker, _))| {
+            let error = worker.errors.recv();
+            error.unwrap_or_else(|_| {
+                let names = chosen.iter().map(|i| matrix.operations[*i].0);
+                panic!(
+                    "{}, seed {seed}: {:?}",
+                    matrix.name,
+                    names.collect::<Vec<_>>()
+                )
+            })
+        })
         .collect();
     let seen = (matrix.look)(&orders.context.with_memory(ground()));
     let done: Vec<bool> = errors.iter().map(Option::is_none).collect();

@@ -10,6 +10,9 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// What names of claims begin with; a number follows.
+const CLAIM: &str = "__azulejo_claim.";
+
 /// What comes between the calls of one operation.
 pub trait Between: Debug + Send + Sync {
     /// Comes before a call.
@@ -50,6 +53,17 @@ impl<B: Between> Interleaved<B> {
         self.between.step();
         &*self.inner
     }
+
+    /// Whether a claim that is asked for is the one with the largest number.
+    fn is_largest(&self, requests: &[ReadRequest]) -> bool {
+        let number = |name: &str| name.strip_prefix(CLAIM)?.parse::<u64>().ok();
+        requests.iter().any(|request| {
+            let folder = request.path.parent().unwrap();
+            let entries = self.inner.list(&folder).unwrap_or_default();
+            let largest = entries.iter().filter_map(|entry| number(&entry.name)).max();
+            largest == number(request.path.name())
+        })
+    }
 }
 
 impl<B: Between> StorageLayer for Interleaved<B> {
@@ -78,7 +92,11 @@ impl<B: Between> StorageLayer for Interleaved<B> {
         let read = self.step().read(requests)?;
         if self.claims && is_held_claim(requests, &read) {
             let again = || self.inner.read(requests);
-            let is_held = || again().is_ok_and(|read| is_held_claim(requests, &read));
+            // Who came too late leaves one for a moment that counts for nobody: the largest does.
+            let is_held = || {
+                self.is_largest(requests)
+                    && again().is_ok_and(|read| is_held_claim(requests, &read))
+            };
             if self.between.wait_for_claim(&is_held) {
                 return again();
             }
@@ -179,7 +197,7 @@ impl<B: Between> PutNew for Interleaved<B> {
 
 /// Whether somebody has the claim that was read.
 fn is_held_claim(requests: &[ReadRequest], read: &[Bytes]) -> bool {
-    let is_claim = |request: &ReadRequest| request.path.name().starts_with("__azulejo_claim.");
+    let is_claim = |request: &ReadRequest| request.path.name().starts_with(CLAIM);
     let is_held = |body: &Bytes| body.split(|byte| *byte == b'\n').nth(2) == Some(b"held");
     requests.iter().any(is_claim) && read.iter().any(is_held)
 }
