@@ -39,6 +39,18 @@ impl Physical {
     pub const fn is_integer(self) -> bool {
         !matches!(self, Self::F32 | Self::F64)
     }
+
+    /// The least and greatest of all reals, as they are stored; `None` of integers.
+    #[must_use]
+    pub fn infinities(self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let [low, high] = match self {
+            Self::F32 => [f32::NEG_INFINITY, f32::INFINITY].map(|real| real.to_le_bytes().to_vec()),
+            Self::F64 => [f64::NEG_INFINITY, f64::INFINITY].map(|real| real.to_le_bytes().to_vec()),
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => return None,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => return None,
+        };
+        Some((low, high))
+    }
 }
 
 macro_rules! datatypes {

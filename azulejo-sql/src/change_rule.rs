@@ -79,17 +79,23 @@ pub fn refuse_twice(statement: &Statement) -> Result<()> {
     };
     let mut names = HashSet::new();
     for set in &update.assignments {
-        if let AssignmentTarget::ColumnName(name) = &set.target
-            && let Some(column) = name.0.last().and_then(|part| part.as_ident())
-            && !names.insert(column.value.as_str())
+        if let Some(column) = column_of(&set.target)
+            && !names.insert(column)
         {
             return Err(DataFusionError::Plan(format!(
-                "UPDATE: {} is set twice",
-                column.value
+                "UPDATE: {column} is set twice"
             )));
         }
     }
     Ok(())
+}
+
+/// The column that is set.
+pub fn column_of(target: &AssignmentTarget) -> Option<&str> {
+    match target {
+        AssignmentTarget::ColumnName(name) => Some(name.0.last()?.as_ident()?.value.as_str()),
+        AssignmentTarget::Tuple(_) => None,
+    }
 }
 
 /// An update: the new rows go where the old ones lie, and hide them.

@@ -4,7 +4,7 @@
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
-use crate::change_rule::refuse_twice;
+use crate::change_rule::{column_of, refuse_twice};
 use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::error::Result;
@@ -18,8 +18,8 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DmlStatement, Expr as PlannedExpr, LogicalPlan, Union};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr,
-    Statement as SqlStatement, TableFactor, TableObject, Value, Values,
+    Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
+    TableFactor, TableObject, Value, Values,
 };
 use datafusion::sql::unparser::expr_to_sql;
 use std::collections::{BTreeMap, HashMap};
@@ -97,13 +97,8 @@ async fn with_named(state: &SessionState, mut statement: Statement) -> Result<St
             if !is_default(&set.value) {
                 continue;
             }
-            let column = match &set.target {
-                AssignmentTarget::ColumnName(name) => {
-                    name.0.last().and_then(|part| part.as_ident())
-                }
-                AssignmentTarget::Tuple(_) => None,
-            };
-            let default = column.and_then(|column| table.get_column_default(&column.value));
+            let column = column_of(&set.target);
+            let default = column.and_then(|column| table.get_column_default(column));
             set.value = match default {
                 Some(default) => expr_to_sql(default)?,
                 None => Expr::value(Value::Null),

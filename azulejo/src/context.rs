@@ -87,10 +87,18 @@ impl Context {
         local: Arc<dyn Storage>,
         memory: Arc<dyn Storage>,
     ) -> Result<Self> {
-        let (buffers, pool) = (
-            BufferPool::of_context(config.memory_budget),
-            Arc::new(ComputePool::new(config.threads)?),
-        );
+        let pool = Arc::new(ComputePool::new(config.threads)?);
+        Ok(Self::on(pool, config, key, local, memory))
+    }
+
+    fn on(
+        pool: Arc<ComputePool>,
+        config: Config,
+        key: Option<EncryptionKey>,
+        local: Arc<dyn Storage>,
+        memory: Arc<dyn Storage>,
+    ) -> Self {
+        let buffers = BufferPool::of_context(config.memory_budget);
         let stores = Stores::new(local, memory, config.tile_cache);
         let inner = Arc::new(ContextInner {
             config,
@@ -100,10 +108,10 @@ impl Context {
             buffers,
             unanswered: Arc::default(),
         });
-        Ok(Self {
+        Self {
             inner,
             observer: Observer::default(),
-        })
+        }
     }
 
     /// A context with settings, storages and caches of its own, on the threads of this one: how many
@@ -125,20 +133,8 @@ impl Context {
     #[must_use]
     pub fn beside(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let local = Arc::new(LocalStorage::with_gap(config.coalesce_gap));
-        let stores = Stores::new(local, Arc::new(MemoryStorage::new()), config.tile_cache);
-        let buffers = BufferPool::of_context(config.memory_budget);
-        let inner = Arc::new(ContextInner {
-            config,
-            key,
-            stores,
-            pool: Arc::clone(&self.inner.pool),
-            buffers,
-            unanswered: Arc::default(),
-        });
-        Self {
-            inner,
-            observer: Observer::default(),
-        }
+        let (pool, memory) = (Arc::clone(&self.inner.pool), Arc::new(MemoryStorage::new()));
+        Self::on(pool, config, key, local, memory)
     }
 
     /// The same context, whose long pieces of work tell `observer` how far they have come, from the

@@ -6,7 +6,7 @@ use crate::value::{self, Bound, integer};
 use azulejo::Array;
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::schema::DimensionLabel;
-use azulejo::format::{Datatype, Physical, Range};
+use azulejo::format::{Datatype, Range};
 use azulejo::space::DimSelection;
 
 /// The ranges of the label's dimension whose labels lie in the range given as text.
@@ -78,15 +78,7 @@ fn limits(datatype: Datatype) -> (Vec<u8>, Vec<u8>) {
         // No text has a byte 0xff.
         return (Vec::new(), vec![0xff]);
     }
-    match datatype.physical() {
-        Physical::F32 => (
-            f32::NEG_INFINITY.to_le_bytes().to_vec(),
-            f32::INFINITY.to_le_bytes().to_vec(),
-        ),
-        Physical::F64 => (
-            f64::NEG_INFINITY.to_le_bytes().to_vec(),
-            f64::INFINITY.to_le_bytes().to_vec(),
-        ),
-        physical => dispatch!(physical, T => numbers::<T>()),
-    }
+    let physical = datatype.physical();
+    let numbers = || dispatch!(physical, T => numbers::<T>());
+    physical.infinities().unwrap_or_else(numbers)
 }

@@ -141,16 +141,12 @@ impl ArraySchema {
     /// This schema in the version that new arrays have, with [filters that keep
     /// times](Self::with_times_filters); `None` if it is in that or a newer one and no filter changes
     /// times. Nothing else changes: every version's model has what older ones lack at its default.
+    ///
+    /// `zipped`: whether the array may have fragments of zipped coordinates (below version 5).
+    /// Filters that only want numbers to ascend may be as old as these, for which the reference
+    /// looks at them in the latest schema.
     #[must_use]
-    pub fn upgraded(&self) -> Option<Self> {
-        self.upgraded_beside(true)
-    }
-
-    /// As [`Self::upgraded`]; `zipped`: whether the array may have fragments of zipped coordinates
-    /// (below version 5). Filters that only want numbers to ascend may be as old as these, for which
-    /// the reference looks at them in the latest schema.
-    #[must_use]
-    pub fn upgraded_beside(&self, zipped: bool) -> Option<Self> {
+    pub fn upgraded(&self, zipped: bool) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
         let loses_times = self.check_times_filters(zipped).is_err();
         (version != self.version || loses_times).then(|| {
@@ -168,7 +164,8 @@ impl ArraySchema {
     /// with [its own filters](Self::with_own_filters).
     #[must_use]
     pub fn to_change(&self) -> Self {
-        self.upgraded().unwrap_or_else(|| self.with_own_filters())
+        self.upgraded(true)
+            .unwrap_or_else(|| self.with_own_filters())
     }
 
     /// The same schema, in which `coords_filters` give back the times of cells

@@ -590,7 +590,7 @@ fn filters_beside_cells_give_back_what_they_take() {
         let schema = made.unwrap().schema;
         assert_eq!(schema.domain.dimensions[0].filters.filters, [unfit]);
         assert_eq!(schema.coords_filters.filters, std::slice::from_ref(&zstd));
-        assert_eq!(schema.upgraded(), None);
+        assert_eq!(schema.upgraded(true), None);
     }
     let made = new().coords_filters(filters(vec![Filter::Bitshuffle]));
     let mut schema = made.build().unwrap().schema;
@@ -600,7 +600,7 @@ fn filters_beside_cells_give_back_what_they_take() {
     schema.coords_filters = filters(vec![scale.clone()]);
     let stored = ArraySchema::decode(&schema.encode()).unwrap();
     assert!(stored.check_times_filters(true).is_err());
-    let upgraded = stored.upgraded().unwrap();
+    let upgraded = stored.upgraded(true).unwrap();
     assert_eq!(upgraded.domain.dimensions[0].filters, schema.coords_filters);
     assert_eq!(upgraded.coords_filters.filters, std::slice::from_ref(&zstd));
 

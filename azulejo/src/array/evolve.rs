@@ -101,7 +101,7 @@ impl ArrayHandle {
                 !storage.find(path, &[LEGACY_SCHEMA_FILE])?.is_empty()
             }
         };
-        let Some(upgraded) = head.schema.upgraded_beside(zipped) else {
+        let Some(upgraded) = head.schema.upgraded(zipped) else {
             return Ok(false);
         };
         let name = next_name(&head, timestamp)?;

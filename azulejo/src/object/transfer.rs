@@ -151,9 +151,8 @@ impl ObjectHandle {
         let uri = Uri::parse(&self.uri)?;
         let target = self.context.locate(&uri)?;
         if ObjectType::at(&target)?.is_some() {
-            let left = Note::at_path(&target, UNFINISHED)?.filter(|note| note.source == source);
-            let is_left = left.map_or(Ok(false), |note| note.is_about_what_is_at(&target))?;
-            if !is_left {
+            let left = Note::of_unfinished(&target)?;
+            if left.is_none_or(|note| note.source != source) {
                 return Err(Error::AlreadyExists {
                     uri: uri.to_string(),
                 });
@@ -183,19 +182,13 @@ impl ObjectHandle {
     /// Those of the storage.
     pub fn unfinished(&self) -> Result<Option<String>> {
         let target = self.context.locate(&Uri::parse(&self.uri)?)?;
-        Ok(match Note::at_path(&target, UNFINISHED)? {
-            Some(note) if note.is_about_what_is_at(&target)? => Some(note.source),
-            _ => None,
-        })
+        Ok(Note::of_unfinished(&target)?.map(|note| note.source))
     }
 }
 
 /// Whether what lies in a place is what a note there says is being made.
 pub(crate) fn is_unfinished(location: &Location) -> Result<bool> {
-    match Note::at_path(location, UNFINISHED)? {
-        Some(note) => note.is_about_what_is_at(location),
-        None => Ok(false),
-    }
+    Ok(Note::of_unfinished(location)?.is_some())
 }
 
 /// The second line of one that is to be moved, once all of the copy is there.
@@ -258,6 +251,15 @@ impl Note {
             made_at: made_at.and_then(|time| time.parse().ok()),
             ..Self::of(source.to_owned(), rest == IS_WHOLE)
         }))
+    }
+
+    /// What is noted in a place of something that is being made, if that is what lies there, or nothing
+    /// does yet.
+    fn of_unfinished(location: &Location) -> Result<Option<Self>> {
+        match Self::at_path(location, UNFINISHED)? {
+            Some(note) if note.is_about_what_is_at(location)? => Ok(Some(note)),
+            _ => Ok(None),
+        }
     }
 
     /// Whether what lies in a place is what the note there says is being made, or nothing yet. Another

@@ -402,16 +402,20 @@ fn columns_that_lie_are_refused() {
     );
 }
 
-#[test]
-fn a_column_that_says_nothing_of_its_values_is_text() {
-    let schema = Schema::new(vec![Field::new("none", DataType::Null, false)]);
+/// The attribute that a column becomes in a new array.
+fn attribute_of(field: Field) -> azulejo_format::schema::Attribute {
     let new = azulejo_format::schema::ArraySchema::sparse()
         .dimension("x", 0i64..=9, 5)
-        .arrow_fields(&schema)
+        .arrow_fields(&Schema::new(vec![field]))
         .unwrap()
         .build()
         .unwrap();
-    let none = &new.schema.attributes[0];
+    new.schema.attributes[0].clone()
+}
+
+#[test]
+fn a_column_that_says_nothing_of_its_values_is_text() {
+    let none = attribute_of(Field::new("none", DataType::Null, false));
     assert_eq!(
         (none.datatype, none.cell_val_num, none.nullable),
         (Datatype::StringUtf8, CellValNum::Var, true)
@@ -427,14 +431,7 @@ fn times_of_day_become_durations() {
         (DataType::Time64(TimeUnit::Nanosecond), Datatype::TimeNano),
     ];
     for (data_type, wanted) in of_day {
-        let schema = Schema::new(vec![Field::new("t", data_type, true)]);
-        let new = azulejo_format::schema::ArraySchema::sparse()
-            .dimension("x", 0i64..=9, 5)
-            .arrow_fields(&schema)
-            .unwrap()
-            .build()
-            .unwrap();
-        let found = &new.schema.attributes[0];
+        let found = attribute_of(Field::new("t", data_type, true));
         assert_eq!(
             (found.datatype, found.cell_val_num),
             (wanted, CellValNum::ONE)

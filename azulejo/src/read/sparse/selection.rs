@@ -80,16 +80,8 @@ impl MovedDimension {
     fn open(&self, range: &Range, written: &Range) -> Range {
         let physical = self.datatype.physical();
         let ordinal = |bytes: &[u8]| ranges::ordinal(physical, bytes);
-        let (low, high) = match physical {
-            Physical::F32 => (
-                f32::NEG_INFINITY.to_le_bytes().to_vec(),
-                f32::INFINITY.to_le_bytes().to_vec(),
-            ),
-            Physical::F64 => (
-                f64::NEG_INFINITY.to_le_bytes().to_vec(),
-                f64::INFINITY.to_le_bytes().to_vec(),
-            ),
-            _ => return range.clone(),
+        let Some((low, high)) = physical.infinities() else {
+            return range.clone();
         };
         let (start, end) = (ordinal(&range.start), ordinal(&range.end));
         let holds = |bytes: &[u8]| (start..=end).contains(&ordinal(bytes));
