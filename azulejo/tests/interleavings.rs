@@ -34,6 +34,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use support::contexts::of_one_thread as context;
+use support::often::every;
 use support::stepped::{Gate, Role, SteppedStorage};
 
 const URI: &str = "mem://array";
@@ -479,11 +480,6 @@ fn arrays<'a>(before: Before, duplicates: bool) -> Matrix<'a> {
         every: every(3),
         may_agree: false,
     }
-}
-
-/// How many stops are one that is tried: these, or as many as `AZULEJO_EVERY` says (1: all of them).
-fn every(usual: usize) -> usize {
-    std::env::var("AZULEJO_EVERY").map_or(usual, |every| every.parse().unwrap())
 }
 
 fn check_pairs(matrix: &Matrix<'_>) {

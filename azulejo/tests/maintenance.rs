@@ -16,6 +16,7 @@ use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error, TimeRange};
 use std::sync::Arc;
 use support::failing::{FailingStorage, Failure};
+use support::often::every;
 
 const URI: &str = "mem://array";
 
@@ -476,21 +477,11 @@ fn a_round_in_parts_that_crashes_leaves_the_array_as_it_was() {
     let rounds = context(&twin).array(URI).consolidate(&options);
     assert!(rounds.expect("it is consolidated").len() > 1);
     let work = |context: &Context| context.array(URI).consolidate(&options).map(drop);
-    stopped_at_every(7, "a round in parts", &memory, &times, &work);
+    stopped(every(31), "a round in parts", &memory, &times, &work);
 }
 
-/// Stops `work` at every operation; afterwards the cells at all `times` must be those of before.
-fn stopped_everywhere(
-    what: &str,
-    array: &Arc<MemoryStorage>,
-    times: &[u64],
-    work: &dyn Fn(&Context) -> azulejo::Result<()>,
-) {
-    stopped_at_every(1, what, array, times, work);
-}
-
-/// As [`stopped_everywhere`], at one operation of so many.
-fn stopped_at_every(
+/// Stops `work` at one operation of `every`; afterwards the cells at all `times` must be those of before.
+fn stopped(
     every: usize,
     what: &str,
     array: &Arc<MemoryStorage>,
@@ -565,7 +556,7 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
             options.choice.amplification = 1000.0;
             context.array(URI).consolidate(&options).map(drop)
         };
-        stopped_everywhere("fragments", &memory, &times, &fragments);
+        stopped(1, "fragments", &memory, &times, &fragments);
         let vacuum = |mode| {
             move |context: &Context| {
                 context
@@ -575,7 +566,7 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
             }
         };
         let commits = |context: &Context| context.array(URI).consolidate_commits().map(drop);
-        stopped_everywhere("commits", &memory, &times, &commits);
+        stopped(1, "commits", &memory, &times, &commits);
         commits(&context(&memory)).expect("commits");
         fragments(&context(&memory)).expect("fragments");
         commits(&context(&memory)).expect("commits");
@@ -583,10 +574,17 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
             .array(URI)
             .consolidate_fragment_metadata()
             .expect("footers");
-        stopped_everywhere("vacuum of commits", &memory, &times, &vacuum(Mode::Commits));
+        stopped(
+            1,
+            "vacuum of commits",
+            &memory,
+            &times,
+            &vacuum(Mode::Commits),
+        );
         vacuum(Mode::Commits)(&context(&memory)).expect("a vacuum");
         let now = &times[times.len() - 1..];
-        stopped_everywhere(
+        stopped(
+            1,
             "vacuum of fragments",
             &memory,
             now,
@@ -606,7 +604,7 @@ fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
         .consolidate(&options)
         .expect("it is consolidated");
     assert!(rounds[0].new.len() > 1, "{rounds:?}");
-    stopped_everywhere("a split result", &memory, &times, &split);
+    stopped(every(7), "a split result", &memory, &times, &split);
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod interleaved;
 pub mod layouts;
 pub mod merged;
 pub mod model;
+pub mod often;
 pub mod operations;
 pub mod pack;
 pub mod random;
