@@ -765,6 +765,40 @@ async fn days_need_no_domain() -> TestResult {
     Ok(())
 }
 
+/// Days are declared to have nulls, and as a dimension have none: where an order has them is the same.
+#[tokio::test]
+async fn days_are_in_order_wherever_nulls_would_be() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let config = SessionConfig::new().with_target_partitions(4);
+    let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(1)));
+    let session = session_with(&context, config);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (day DATE, k INT, PRIMARY KEY (day, k)) STORED AS AZULEJO LOCATION 'mem://ordered' OPTIONS ('domain.day' '0..99', 'tile.day' '5', 'domain.k' '0..9', 'capacity' '4')",
+        "INSERT INTO t SELECT arrow_cast(arrow_cast(value / 3, 'Int32'), 'Date32'), value % 3 FROM generate_series(0, 59)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for nulls in ["", " NULLS FIRST", " NULLS LAST"] {
+        let query = format!("SELECT day, k FROM t ORDER BY day{nulls}, k{nulls} LIMIT 2 OFFSET 31");
+        let expected = ["1970-01-11|1", "1970-01-11|2"];
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+        let shown = plan(&session, &query).await?;
+        assert!(shown.contains("SortPreservingMergeExec"), "{shown}");
+        assert!(!shown.contains("SortExec"), "{shown}");
+    }
+    let numbered =
+        "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY day NULLS FIRST) AS n FROM t)";
+    assert_eq!(rows(&session, numbered).await?, ["60"]);
+    rows(
+        &session,
+        "SET datafusion.optimizer.prefer_hash_join = false",
+    )
+    .await?;
+    let joined = "SELECT count(*) FROM t AS a JOIN t AS b ON a.day = b.day";
+    assert_eq!(rows(&session, joined).await?, ["180"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_current_domain_bounds_what_is_asked() -> TestResult {
     let context = Context::new(Config::default(), None)?;
