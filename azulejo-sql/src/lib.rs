@@ -80,6 +80,7 @@ mod filters;
 pub mod flight_sql;
 #[cfg(feature = "ffi")]
 pub mod foreign;
+mod forgotten;
 mod functions;
 mod giving_up;
 mod listing;

@@ -8,6 +8,7 @@ use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
+use crate::forgotten;
 use crate::functions;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
@@ -136,11 +137,13 @@ pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFram
 /// The statements of a text.
 ///
 /// # Errors
-/// Text that is no SQL.
+/// Text that is no SQL, and clauses that plans would forget in silence.
 pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
     let dialect = ArrayDialect::default();
     let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
-    parser.parse_statements()
+    let statements = parser.parse_statements()?;
+    statements.iter().try_for_each(forgotten::refuse)?;
+    Ok(statements)
 }
 
 /// Whether a text ends a statement: with a semicolon that is no part of a comment, a text or a name.

@@ -765,6 +765,47 @@ async fn days_need_no_domain() -> TestResult {
     Ok(())
 }
 
+/// What the dialect reads and DataFusion plans nothing for.
+#[tokio::test]
+async fn clauses_are_not_forgotten() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    grid(&context, "mem://grid")?;
+    let session = session(&context);
+    for (query, reason) in [
+        ("SELECT count(*) FROM 'mem://grid' PREWHERE v > 5", "WHERE"),
+        (
+            "SELECT count(*) FROM 'mem://grid' START WITH v = 1 CONNECT BY PRIOR v = y",
+            "WITH RECURSIVE",
+        ),
+        (
+            "SELECT y, count(*) FROM 'mem://grid' GROUP BY y WITH ROLLUP",
+            "GROUP BY ROLLUP",
+        ),
+        (
+            "SELECT y, count(*) FROM 'mem://grid' GROUP BY y WITH TOTALS",
+            "GROUPING SETS",
+        ),
+        (
+            "SELECT count(*) FROM 'mem://grid' TABLESAMPLE BERNOULLI (10)",
+            "random()",
+        ),
+        (
+            "EXPLAIN SELECT 1 WHERE EXISTS (SELECT * FROM (SELECT v FROM 'mem://grid') TABLESAMPLE SYSTEM (10))",
+            "random()",
+        ),
+        (
+            "COPY (SELECT * FROM 'mem://grid' PARTITION (p)) TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'y, x')",
+            "PARTITION",
+        ),
+    ] {
+        let error = refused(&session, query).await;
+        assert!(error.contains(reason), "{query}: {error}");
+    }
+    let query = "SELECT y, count(*) FROM 'mem://grid' WHERE y < 1 GROUP BY ROLLUP (y) ORDER BY y";
+    assert_eq!(rows(&session, query).await?, ["0|100", "∅|100"]);
+    Ok(())
+}
+
 /// Days are declared to have nulls, and as a dimension have none: where an order has them is the same.
 #[tokio::test]
 async fn days_are_in_order_wherever_nulls_would_be() -> TestResult {
