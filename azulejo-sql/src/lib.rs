@@ -83,6 +83,7 @@ pub mod foreign;
 mod forgotten;
 mod functions;
 mod giving_up;
+mod label_rule;
 mod listing;
 mod metadata_tables;
 mod new_array;

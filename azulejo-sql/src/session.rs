@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
 use crate::forgotten;
 use crate::functions;
+use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
@@ -97,6 +98,7 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
+        .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))
         .with_relation_planners(vec![Arc::new(ArrayRelations::new(context))])
