@@ -470,6 +470,50 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     Ok(())
 }
 
+/// As those of measurements in experiments are.
+#[tokio::test]
+async fn groups_in_groups_are_schemas() -> TestResult {
+    use azulejo::group::NewMember;
+    let context = Context::new(Config::default(), None)?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    let groups = ["e", "e/ms", "e/ms/RNA", "e/ms/RNA/X"];
+    for group in groups {
+        context.group(&uri(group)).create()?;
+    }
+    grid(&context, &uri("e/ms/var"))?;
+    grid(&context, &uri("e/ms/RNA/X/data"))?;
+    for (group, member) in [
+        ("e", "ms"),
+        ("e/ms", "var"),
+        ("e/ms", "RNA"),
+        ("e/ms/RNA", "X"),
+        ("e/ms/RNA/X", "data"),
+    ] {
+        let mut editor = context.group(&uri(group)).edit()?;
+        editor.add(NewMember::relative(member))?;
+        editor.commit()?;
+    }
+    // Some lie in themselves, and some are gone.
+    let mut editor = context.group(&uri("e/ms/RNA/X")).edit()?;
+    editor.add(NewMember::at(uri("e/ms")).named("again"))?;
+    editor.commit()?;
+    context.group(&uri("gone")).create()?;
+    let mut editor = context.group(&uri("e/ms/RNA")).edit()?;
+    editor.add(NewMember::at(uri("gone")).named("gone"))?;
+    editor.commit()?;
+    std::fs::remove_dir_all(folder.path().join("gone"))?;
+
+    let session = session(&context);
+    let catalog = ArrayCatalog::open(&context, &uri("e"), TableOptions::new())?;
+    session.register_catalog("e", Arc::new(catalog));
+    let listed = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = 'e' AND table_schema <> 'information_schema' ORDER BY 1";
+    assert_eq!(rows(&session, listed).await?, ["ms|var", "ms/RNA/X|data"]);
+    let count = "SELECT count(*) FROM e.\"ms/RNA/X\".data WHERE v < 7";
+    assert_eq!(rows(&session, count).await?, ["7"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn members_of_a_group_are_told_apart() -> TestResult {
     use azulejo::group::NewMember;
