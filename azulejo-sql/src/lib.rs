@@ -75,6 +75,7 @@ pub mod distributed;
 mod error;
 mod expressions;
 mod external_table;
+mod extremes;
 mod filters;
 #[cfg(feature = "flight-sql")]
 pub mod flight_sql;

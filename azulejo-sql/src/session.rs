@@ -8,6 +8,7 @@ use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
+use crate::extremes;
 use crate::forgotten;
 use crate::functions;
 use crate::label_rule::LabelRule;
@@ -113,6 +114,9 @@ pub fn of_state(state: SessionState) -> SessionContext {
 fn with_functions(session: SessionContext) -> SessionContext {
     for function in functions::all() {
         session.register_udf(function);
+    }
+    for function in extremes::all() {
+        session.register_udaf(function);
     }
     session
 }

@@ -809,6 +809,43 @@ async fn days_need_no_domain() -> TestResult {
     Ok(())
 }
 
+/// NaN is above all numbers in groups, too, wherever it stands among them.
+#[tokio::test]
+async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for real in ["DOUBLE", "FLOAT"] {
+        let name = real.to_lowercase();
+        for statement in [
+            format!(
+                "CREATE EXTERNAL TABLE {name} (id INT, k INT, v {real}, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://{name}'"
+            ),
+            format!(
+                "INSERT INTO {name} VALUES (0, 1, 'NaN'), (1, 1, 1), (2, 1, 2), (3, 2, 1), (4, 2, 'NaN'), (5, 2, 2), (6, 3, 2), (7, 3, 3), (8, 3, 'NaN'), (9, 4, 'NaN'), (10, 5, 'inf'), (11, 6, '-inf'), (12, 7, NULL), (13, 8, NULL), (14, 8, -2)"
+            ),
+        ] {
+            rows(&session, &statement).await?;
+        }
+        let query = format!("SELECT k, min(v), max(v) FROM {name} GROUP BY k ORDER BY k");
+        let expected = [
+            "1|1.0|NaN",
+            "2|1.0|NaN",
+            "3|2.0|NaN",
+            "4|NaN|NaN",
+            "5|inf|inf",
+            "6|-inf|-inf",
+            "7|∅|∅",
+            "8|-2.0|-2.0",
+        ];
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+        let filtered = format!(
+            "SELECT k, min(v) FILTER (WHERE id > 0), max(v) FILTER (WHERE v < 'NaN') FROM {name} WHERE k < 4 GROUP BY k ORDER BY k"
+        );
+        let expected = ["1|1.0|2.0", "2|1.0|2.0", "3|2.0|3.0"];
+        assert_eq!(rows(&session, &filtered).await?, expected, "{filtered}");
+    }
+    Ok(())
+}
+
 /// What the dialect reads and DataFusion plans nothing for.
 #[tokio::test]
 async fn clauses_are_not_forgotten() -> TestResult {
