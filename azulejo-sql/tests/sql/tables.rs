@@ -814,7 +814,7 @@ async fn days_need_no_domain() -> TestResult {
 async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
     let session = session(&Context::new(Config::default(), None)?);
     for real in ["DOUBLE", "FLOAT"] {
-        let name = real.to_lowercase();
+        let name = format!("of_{}", real.to_lowercase());
         for statement in [
             format!(
                 "CREATE EXTERNAL TABLE {name} (id INT, k INT, v {real}, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://{name}'"
