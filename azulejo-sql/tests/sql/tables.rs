@@ -846,6 +846,36 @@ async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
     Ok(())
 }
 
+/// What follows an `IS DISTINCT FROM` is no part of it.
+#[tokio::test]
+async fn distinct_from_ends_before_and_and_or() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for (condition, expected) in [
+        (
+            "a IS DISTINCT FROM 1 OR b",
+            &["1|true", "2|false", "∅|false"][..],
+        ),
+        ("a IS DISTINCT FROM 1 AND b", &[]),
+        ("b AND a IS NOT DISTINCT FROM 0 + 1 AND a < 5", &["1|true"]),
+        (
+            "b IS NOT DISTINCT FROM true OR a = 2",
+            &["1|true", "2|false"],
+        ),
+        (
+            "NOT (b IS NOT DISTINCT FROM true OR a IS NOT NULL)",
+            &["∅|false"],
+        ),
+        ("a IS DISTINCT FROM 1 IS FALSE", &["1|true"]),
+        ("a IS DISTINCT FROM NULL AND a IN (2)", &["2|false"]),
+    ] {
+        let query = format!(
+            "SELECT a, b FROM (VALUES (1, true), (2, false), (NULL, false)) AS t (a, b) WHERE {condition} ORDER BY a"
+        );
+        assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    Ok(())
+}
+
 /// What the dialect reads and DataFusion plans nothing for.
 #[tokio::test]
 async fn clauses_are_not_forgotten() -> TestResult {
