@@ -16,6 +16,12 @@ fn output(command: &mut Command) -> (String, String) {
     (text(output.stdout), text(output.stderr))
 }
 
+/// How many streams of Arrow follow each other: each ends with a mark and a length of zero.
+fn streams(bytes: &[u8]) -> usize {
+    let end = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+    bytes.windows(end.len()).filter(|at| *at == end).count()
+}
+
 #[test]
 fn queries_over_arrays_catalogs_and_files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -53,6 +59,20 @@ fn queries_over_arrays_catalogs_and_files() {
         (output.expect("it runs").stdout, ())
     };
     assert!(arrow.starts_with(&[0xff; 4]));
+    // What has no columns has no header, before which readers of streams would end.
+    let view = "CREATE VIEW one AS SELECT 1 AS a; SELECT a FROM one";
+    for (format, alone) in [("csv", b"a\n1\n".to_vec()), ("arrow", arrow)] {
+        let output = azulejo(folder)
+            .args(["sql", &view.replace("one", format), "--format", format])
+            .output()
+            .expect("it runs");
+        match format {
+            "csv" => assert_eq!(output.stdout, alone),
+            _ => assert_eq!(streams(&output.stdout), streams(&alone)),
+        }
+    }
+    std::fs::write(folder.join("bom.sql"), "\u{feff}SELECT 1 AS a;\r\n").expect("a file");
+    assert_eq!(run(&["-f", "bom.sql"]).0, "a\n1\n");
 
     // Several statements, from a file and from standard input.
     std::fs::write(

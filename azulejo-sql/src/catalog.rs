@@ -6,14 +6,23 @@ use crate::table::{ArrayTable, TableOptions, blocking};
 use async_trait::async_trait;
 use azulejo::Context;
 use azulejo::group::ObjectType;
+use azulejo::storage::Uri;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::TableType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread;
 
 /// The schema of a catalog that holds the arrays which lie in the place itself.
 pub const OWN_SCHEMA: &str = "public";
+
+/// How deep groups in groups are looked at. Whoever made some that lie in themselves has meant it
+/// otherwise.
+const DEPTH: usize = 16;
+
+/// Groups that are read at the same time.
+const AT_ONCE: usize = 16;
 
 /// A group, or a folder with arrays and groups in it, as it was when it was opened.
 #[derive(Debug)]
@@ -64,8 +73,9 @@ fn named(children: &[Child], kind: ObjectType) -> BTreeMap<String, &Child> {
 
 impl ArrayCatalog {
     /// The catalog of a group or folder: its arrays in the schema `public`, those of the groups and
-    /// folders in it in schemas of their names. A member is called by the last part of its key, or,
-    /// where another one's is the same, by the whole key.
+    /// folders in it in schemas of their names, and those of groups in groups in schemas with the names
+    /// of both, a slash between them. A member is called by the last part of its key, or, where another
+    /// one's is the same, by the whole key. A group that is met again further in is passed by there.
     ///
     /// # Errors
     /// Errors of listing, and of reading groups; arrays beside a group that is called `public` (a mere
@@ -82,21 +92,46 @@ impl ArrayCatalog {
             })
         };
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
+        let mut level: Vec<(String, String, Vec<Child>)> = Vec::new();
+        let mut unread: Vec<(String, String)> = Vec::new();
         for (name, group) in named(&own, ObjectType::Group) {
-            let inside = match folders.remove(&group.uri) {
+            match folders.remove(&group.uri) {
                 // Nobody has called it a schema, and the arrays beside it have that one.
-                Some(_) if name == OWN_SCHEMA && own.iter().any(is_array) => continue,
-                Some(inside) => inside,
-                None => children(context, &group.uri).map_err(external)?,
-            };
-            let inside = schema(&inside);
-            if let Some(hidden) = schemas.insert(name, inside)
-                && let Some(array) = hidden.arrays.values().next()
-            {
-                return Err(DataFusionError::Plan(format!(
-                    "{uri}: both {} and {array} would be in the schema {OWN_SCHEMA:?}: give the group another name",
-                    group.uri
-                )));
+                Some(_) if name == OWN_SCHEMA && own.iter().any(is_array) => {}
+                Some(inside) => level.push((name, group.uri.clone(), inside)),
+                None => unread.push((name, group.uri.clone())),
+            }
+        }
+        let found = children_of_all(context, &unread);
+        for ((name, uri), inside) in unread.into_iter().zip(found) {
+            level.push((name, uri, inside.map_err(external)?));
+        }
+        let mut seen = BTreeSet::from([whole(uri)]);
+        seen.extend(level.iter().map(|(_, uri, _)| whole(uri)));
+        for _ in 0..DEPTH {
+            let mut unread: Vec<(String, String)> = Vec::new();
+            for (name, place, inside) in std::mem::take(&mut level) {
+                if let Some(hidden) = schemas.insert(name.clone(), schema(&inside))
+                    && let Some(array) = hidden.arrays.values().next()
+                {
+                    return Err(DataFusionError::Plan(format!(
+                        "{uri}: both {place} and {array} would be in the schema {name:?}: give the group another name",
+                    )));
+                }
+                for (of, group) in named(&inside, ObjectType::Group) {
+                    if seen.insert(whole(&group.uri)) {
+                        unread.push((format!("{name}/{of}"), group.uri.clone()));
+                    }
+                }
+            }
+            let found = children_of_all(context, &unread);
+            for ((name, uri), inside) in unread.into_iter().zip(found) {
+                match inside {
+                    Ok(inside) => level.push((name, uri, inside)),
+                    // A member that is no longer there.
+                    Err(azulejo::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(external(error)),
+                }
             }
         }
         Ok(Self { schemas })
@@ -145,6 +180,13 @@ impl SchemaProvider for ArraySchemaProvider {
     }
 }
 
+/// A URI as all that name the same place have it.
+fn whole(uri: &str) -> String {
+    let parsed = Uri::parse(uri);
+    let whole = parsed.map_or_else(|_| uri.to_owned(), |uri| uri.to_string());
+    whole.trim_end_matches('/').to_owned()
+}
+
 /// What lies in folders, by their URIs.
 type Folders = BTreeMap<String, Vec<Child>>;
 
@@ -177,6 +219,26 @@ fn children_and_folders(context: &Context, uri: &str) -> azulejo::Result<(Vec<Ch
         });
     }
     Ok((children, folders))
+}
+
+/// The arrays and groups in each of some groups or folders, by their URIs.
+fn children_of_all(
+    context: &Context,
+    groups: &[(String, String)],
+) -> Vec<azulejo::Result<Vec<Child>>> {
+    let mut all = Vec::with_capacity(groups.len());
+    for some in groups.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            let read = |(_, uri): &(String, String)| children(context, uri);
+            let under_way = some.iter().map(|group| scope.spawn(move || read(group)));
+            let under_way: Vec<_> = under_way.collect();
+            all.extend(under_way.into_iter().map(|reading| {
+                let read = reading.join();
+                read.unwrap_or_else(|_| Err(azulejo::Error::Internal("a group is not read".into())))
+            }));
+        });
+    }
+    all
 }
 
 /// The arrays and groups in a group or folder.

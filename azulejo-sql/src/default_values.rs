@@ -7,6 +7,7 @@
 use crate::change_rule::{column_of, refuse_twice};
 use crate::columns::TableColumns;
 use crate::create_table::reference_of;
+use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use azulejo::column::{ColumnBuilder, ColumnType};
 use azulejo::format::schema::Attribute;
@@ -21,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
     TableFactor, TableObject, Value, Values,
 };
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::unparser::expr_to_sql;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -100,12 +102,29 @@ async fn with_named(state: &SessionState, mut statement: Statement) -> Result<St
             let column = column_of(&set.target);
             let default = column.and_then(|column| table.get_column_default(column));
             set.value = match default {
-                Some(default) => expr_to_sql(default)?,
+                Some(default) => text_of(default)?,
                 None => Expr::value(Value::Null),
             };
         }
     }
     Ok(statement)
+}
+
+/// A default as an expression of a statement. DataFusion writes no spans.
+fn text_of(default: &PlannedExpr) -> Result<Expr> {
+    let PlannedExpr::Literal(value, _) = default else {
+        return expr_to_sql(default);
+    };
+    let (ticks, unit) = match value {
+        ScalarValue::DurationSecond(Some(ticks)) => (ticks, "Second"),
+        ScalarValue::DurationMillisecond(Some(ticks)) => (ticks, "Millisecond"),
+        ScalarValue::DurationMicrosecond(Some(ticks)) => (ticks, "Microsecond"),
+        ScalarValue::DurationNanosecond(Some(ticks)) => (ticks, "Nanosecond"),
+        _ => return expr_to_sql(default),
+    };
+    let text = format!("arrow_cast({ticks}, 'Duration({unit})')");
+    let dialect = ArrayDialect::default();
+    Ok(Parser::new(&dialect).try_with_sql(&text)?.parse_expr()?)
 }
 
 /// The table of a name.

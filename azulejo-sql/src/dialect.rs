@@ -1,6 +1,9 @@
 //! The SQL that is read: DataFusion's generic dialect, and versions of tables.
 
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use std::any::TypeId;
 
 /// The generic dialect, with `TIMESTAMP AS OF`.
@@ -35,6 +38,32 @@ impl Dialect for ArrayDialect {
 
     fn supports_table_versioning(&self) -> bool {
         true
+    }
+
+    /// `a IS DISTINCT FROM b`: the parser takes all that follows for `b`, an `OR` and what is behind it
+    /// too.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        use Keyword as K;
+        let equal = if parser.parse_keywords(&[K::IS, K::DISTINCT, K::FROM]) {
+            false
+        } else if parser.parse_keywords(&[K::IS, K::NOT, K::DISTINCT, K::FROM]) {
+            true
+        } else {
+            return None;
+        };
+        let other = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(other.map(|other| {
+            let (one, other) = (Box::new(expr.clone()), Box::new(other));
+            match equal {
+                true => Expr::IsNotDistinctFrom(one, other),
+                false => Expr::IsDistinctFrom(one, other),
+            }
+        }))
     }
 
     as_generic! {

@@ -12,6 +12,7 @@ pub use codec::ArrayCodec;
 
 use crate::aggregate::ArrayAggregateExec;
 use crate::error::{Result, external};
+use crate::extremes;
 use crate::functions;
 use crate::scan::ArrayScan;
 use crate::selection::Selection;
@@ -113,6 +114,9 @@ impl WorkerSessionBuilder for WorkerSessions {
             .build();
         for function in functions::all() {
             datafusion::execution::FunctionRegistry::register_udf(&mut state, Arc::new(function))?;
+        }
+        for function in extremes::all() {
+            datafusion::execution::FunctionRegistry::register_udaf(&mut state, Arc::new(function))?;
         }
         Ok(state)
     }

@@ -75,13 +75,16 @@ pub mod distributed;
 mod error;
 mod expressions;
 mod external_table;
+mod extremes;
 mod filters;
 #[cfg(feature = "flight-sql")]
 pub mod flight_sql;
 #[cfg(feature = "ffi")]
 pub mod foreign;
+mod forgotten;
 mod functions;
 mod giving_up;
+mod label_rule;
 mod listing;
 mod metadata_tables;
 mod new_array;

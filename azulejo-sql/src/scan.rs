@@ -3,6 +3,8 @@
 mod order;
 mod show;
 
+pub use order::sorted_by;
+
 use crate::columns::TableColumns;
 use crate::error::Result;
 use crate::part_stream::{self, PartRead};
@@ -12,7 +14,6 @@ use crate::table::TableOptions;
 use azulejo::condition::{Condition, Meaning};
 use azulejo::space::Layout;
 use azulejo::{Array, ReadOptions, Subarray};
-use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -22,7 +23,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{
-    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+    EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
@@ -296,18 +297,7 @@ impl DataSource for ArrayScan {
     }
 
     fn eq_properties(&self) -> EquivalenceProperties {
-        let sorted = |d: &usize| {
-            let output = self.projection.iter().position(|column| column == d)?;
-            let field = self.schema.fields().get(output)?;
-            let column = Arc::new(Column::new(field.name(), output));
-            Some(PhysicalSortExpr::new(
-                column,
-                SortOptions::new(false, false),
-            ))
-        };
-        let order: Vec<_> = self.order.iter().map_while(sorted).collect();
-        let schema = Arc::clone(&self.schema);
-        EquivalenceProperties::new_with_orderings(schema, LexOrdering::new(order))
+        sorted_by(&self.order, &self.projection, &self.schema)
     }
 
     fn scheduling_type(&self) -> SchedulingType {

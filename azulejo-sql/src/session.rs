@@ -8,7 +8,10 @@ use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
+use crate::extremes;
+use crate::forgotten;
 use crate::functions;
+use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
@@ -96,6 +99,7 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
+        .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
         .with_physical_optimizer_rule(Arc::new(YieldRule))
         .with_relation_planners(vec![Arc::new(ArrayRelations::new(context))])
@@ -110,6 +114,9 @@ pub fn of_state(state: SessionState) -> SessionContext {
 fn with_functions(session: SessionContext) -> SessionContext {
     for function in functions::all() {
         session.register_udf(function);
+    }
+    for function in extremes::all() {
+        session.register_udaf(function);
     }
     session
 }
@@ -136,11 +143,13 @@ pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFram
 /// The statements of a text.
 ///
 /// # Errors
-/// Text that is no SQL.
+/// Text that is no SQL, and clauses that plans would forget in silence.
 pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
     let dialect = ArrayDialect::default();
     let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
-    parser.parse_statements()
+    let statements = parser.parse_statements()?;
+    statements.iter().try_for_each(forgotten::refuse)?;
+    Ok(statements)
 }
 
 /// Whether a text ends a statement: with a semicolon that is no part of a comment, a text or a name.

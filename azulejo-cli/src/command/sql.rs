@@ -113,6 +113,8 @@ impl Queries {
 
     /// Runs the statements of a text and writes their rows.
     fn run(&self, session: &mut Session, text: &str) -> Result<()> {
+        // As editors of Windows begin files.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let statements = azulejo_sql::statements(text).map_err(error_of)?;
         for statement in statements {
             self.runtime.block_on(async {

@@ -21,6 +21,14 @@ const WHAT: &str = "plan node";
 const SCAN: u8 = 0;
 const AGGREGATE: u8 = 1;
 
+/// What bytes begin with. What comes after it is another form in other versions, which might be read
+/// as something else; so it changes whenever that does, and is not 0 or 1, with which bytes of before
+/// it began.
+const FORM: u8 = 2;
+
+/// The version of this program, whose plans are read by no other: DataFusion's change with it too.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Encodes and decodes scans of arrays and aggregates over them.
 ///
 /// Bytes name an array by its URI and what its snapshot is made of; they hold neither keys nor
@@ -54,6 +62,25 @@ pub fn check_key_of(scan: &ArrayScan, session: &Context) -> Result<()> {
     }
 }
 
+/// Refuses what a program of another version has sent.
+fn check_version(r: &mut ByteReader<'_>) -> Result<()> {
+    let form = r.u8(WHAT).map_err(wire::wrong)?;
+    let version = match form {
+        FORM => r.u32(WHAT).and_then(|len| r.text(len.into(), WHAT)),
+        _ => Ok(String::new()),
+    };
+    match version.map_err(wire::wrong)? {
+        version if version == VERSION => Ok(()),
+        version => Err(DataFusionError::Execution(format!(
+            "this is azulejo {VERSION}, and what it was sent comes from {}: coordinator and workers must be of one version",
+            match version.as_str() {
+                "" => "another version",
+                version => version,
+            }
+        ))),
+    }
+}
+
 impl PhysicalExtensionCodec for ArrayCodec {
     fn try_decode(
         &self,
@@ -63,6 +90,7 @@ impl PhysicalExtensionCodec for ArrayCodec {
         _converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut r = ByteReader::new(buf);
+        check_version(&mut r)?;
         let kind = r.u8(WHAT).map_err(wire::wrong)?;
         let parts = ScanParts::read(&mut r)?;
         match kind {
@@ -78,7 +106,7 @@ impl PhysicalExtensionCodec for ArrayCodec {
                 Ok(Arc::new(ArrayAggregateExec::new(scan, wanted, by_rows)))
             }
             other => Err(DataFusionError::Execution(format!(
-                "a plan node of kind {other}: the other side is of another version"
+                "a plan node of kind {other}, which there is not"
             ))),
         }
     }
@@ -90,6 +118,8 @@ impl PhysicalExtensionCodec for ArrayCodec {
         _converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
         let mut w = ByteWriter::new();
+        w.u8(FORM);
+        w.text32(VERSION);
         let source = node.downcast_ref::<DataSourceExec>();
         let source = source.map(DataSourceExec::data_source);
         let scan = source.and_then(|source| source.downcast_ref::<ArrayScan>());
@@ -116,5 +146,32 @@ impl PhysicalExtensionCodec for ArrayCodec {
         }
         buf.extend_from_slice(&w.into_bytes());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_of_other_versions_are_refused() {
+        let checked = |bytes: &[u8]| match check_version(&mut ByteReader::new(bytes)) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        let of = |form: u8, version: &str| {
+            let mut w = ByteWriter::new();
+            w.u8(form);
+            w.text32(version);
+            w.into_bytes()
+        };
+        assert_eq!(checked(&of(FORM, VERSION)), "");
+        assert!(checked(&of(FORM, "0.0.9")).contains("comes from 0.0.9"));
+        // Plans of before began with what they are.
+        for kind in [SCAN, AGGREGATE] {
+            assert!(checked(&of(kind, "mem://a")).contains("another version"));
+        }
+        assert_ne!(checked(&[]), "");
+        assert_ne!(checked(&[FORM, 9]), "");
     }
 }

@@ -5,20 +5,16 @@
 
 use super::wire::ScanParts;
 use crate::error::Result;
-use crate::scan::ArrayScan;
+use crate::scan::{ArrayScan, sorted_by};
 use crate::table::blocking;
 use azulejo::Context;
-use datafusion::arrow::compute::SortOptions;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source::DataSource;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{
-    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
-};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -86,20 +82,8 @@ impl DataSource for SentScan {
     }
 
     fn eq_properties(&self) -> EquivalenceProperties {
-        let sorted = |d: &usize| {
-            let output = self
-                .parts
-                .projection
-                .iter()
-                .position(|column| column == d)?;
-            let field = self.parts.schema.fields().get(output)?;
-            let column = Arc::new(Column::new(field.name(), output));
-            let ascending = SortOptions::new(false, false);
-            Some(PhysicalSortExpr::new(column, ascending))
-        };
-        let order: Vec<_> = self.parts.order.iter().map_while(sorted).collect();
-        let schema = Arc::clone(&self.parts.schema);
-        EquivalenceProperties::new_with_orderings(schema, LexOrdering::new(order))
+        let parts = &self.parts;
+        sorted_by(&parts.order, &parts.projection, &parts.schema)
     }
 
     fn scheduling_type(&self) -> SchedulingType {

@@ -2,8 +2,50 @@
 
 use super::ArrayScan;
 use crate::columns::Place;
-use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
+use std::sync::Arc;
+
+/// Ways to write one order, at most: each column that is declared to have nulls has two.
+const WAYS: usize = 16;
+
+/// What plans are told of partitions that are sorted by dimensions, of which the projection's columns
+/// come out.
+///
+/// No dimension that partitions are sorted by has nulls, though days are declared to: wherever an
+/// order has its nulls, first or last, is the same order.
+pub fn sorted_by(
+    dimensions: &[usize],
+    projection: &[usize],
+    schema: &SchemaRef,
+) -> EquivalenceProperties {
+    let mut ways: Vec<Vec<PhysicalSortExpr>> = vec![Vec::new()];
+    for dimension in dimensions {
+        let output = projection.iter().position(|column| column == dimension);
+        let Some((output, field)) =
+            output.and_then(|output| Some((output, schema.fields().get(output)?)))
+        else {
+            break;
+        };
+        let column = Arc::new(Column::new(field.name(), output));
+        let nulls_first: &[bool] = match field.is_nullable() && ways.len() < WAYS {
+            true => &[false, true],
+            false => &[false],
+        };
+        let longer = ways.iter().flat_map(|way| {
+            nulls_first.iter().map(|nulls_first| {
+                let options = SortOptions::new(false, *nulls_first);
+                let sort = PhysicalSortExpr::new(Arc::clone(&column) as _, options);
+                way.iter().cloned().chain([sort]).collect::<Vec<_>>()
+            })
+        });
+        ways = longer.collect();
+    }
+    ways.retain(|way| !way.is_empty());
+    EquivalenceProperties::new_with_orderings(Arc::clone(schema), ways)
+}
 
 impl ArrayScan {
     /// The dimensions that an order is by, if the array can be read in it: the first ones, or the

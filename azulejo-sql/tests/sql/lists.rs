@@ -243,3 +243,49 @@ async fn lists_and_labels_answer_as_those_of_parquet() -> TestResult {
     assert_eq!(rows(&ours, red).await?, ["0"]);
     Ok(())
 }
+
+/// DataFusion takes labels that are whole numbers for numbers where it joins by them.
+#[tokio::test]
+async fn labels_that_are_numbers_are_joined() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let place = context.array("mem://numbers");
+    let labels = [10i64, -5, 7].map(i64::to_le_bytes).concat();
+    let numbers = Enumeration {
+        datatype: Datatype::Int64,
+        cell_val_num: CellValNum::ONE,
+        data: labels,
+        offsets: Vec::new(),
+        ..Enumeration::of_strings("numbers", Datatype::StringUtf8, false, ["a"])?
+    };
+    let attribute = Attribute::new("n", Datatype::Int8, CellValNum::ONE).enumerated("numbers");
+    let schema = ArraySchema::sparse()
+        .dimension("id", 0i64..=99, 10)
+        .attribute_with(attribute)
+        .enumeration(numbers)
+        .build()?;
+    place.create(schema)?;
+    let mut writer = place.writer(WriteOptions::new())?;
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("id", (0..9i64).collect::<Vec<_>>()),
+        ColumnBuffers::of_values("n", (0..9i8).map(|id| id % 3).collect::<Vec<_>>()),
+    ])?)?;
+    writer.finish()?;
+    let session = session(&context);
+    session.register_table("t", table(&place)?)?;
+    for (query, expected) in [
+        ("SELECT count(*) FROM t AS a JOIN t AS b ON a.n = b.n", "27"),
+        ("SELECT count(*) FROM t JOIN (SELECT 7 AS s) ON n = s", "3"),
+        (
+            "SELECT sum(id) FROM t WHERE n IN (SELECT n FROM t WHERE id < 2)",
+            "21",
+        ),
+        (
+            "SELECT sum(id) FROM t WHERE n NOT IN (SELECT n FROM t WHERE id < 2)",
+            "15",
+        ),
+        ("SELECT count(*) FROM t FULL JOIN t AS b USING (n)", "27"),
+    ] {
+        assert_eq!(rows(&session, query).await?, [expected], "{query}");
+    }
+    Ok(())
+}

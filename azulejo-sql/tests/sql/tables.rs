@@ -470,6 +470,50 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     Ok(())
 }
 
+/// As those of measurements in experiments are.
+#[tokio::test]
+async fn groups_in_groups_are_schemas() -> TestResult {
+    use azulejo::group::NewMember;
+    let context = Context::new(Config::default(), None)?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    let groups = ["e", "e/ms", "e/ms/RNA", "e/ms/RNA/X"];
+    for group in groups {
+        context.group(&uri(group)).create()?;
+    }
+    grid(&context, &uri("e/ms/var"))?;
+    grid(&context, &uri("e/ms/RNA/X/data"))?;
+    for (group, member) in [
+        ("e", "ms"),
+        ("e/ms", "var"),
+        ("e/ms", "RNA"),
+        ("e/ms/RNA", "X"),
+        ("e/ms/RNA/X", "data"),
+    ] {
+        let mut editor = context.group(&uri(group)).edit()?;
+        editor.add(NewMember::relative(member))?;
+        editor.commit()?;
+    }
+    // Some lie in themselves, and some are gone.
+    let mut editor = context.group(&uri("e/ms/RNA/X")).edit()?;
+    editor.add(NewMember::at(uri("e/ms")).named("again"))?;
+    editor.commit()?;
+    context.group(&uri("gone")).create()?;
+    let mut editor = context.group(&uri("e/ms/RNA")).edit()?;
+    editor.add(NewMember::at(uri("gone")).named("gone"))?;
+    editor.commit()?;
+    std::fs::remove_dir_all(folder.path().join("gone"))?;
+
+    let session = session(&context);
+    let catalog = ArrayCatalog::open(&context, &uri("e"), TableOptions::new())?;
+    session.register_catalog("e", Arc::new(catalog));
+    let listed = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = 'e' AND table_schema <> 'information_schema' ORDER BY 1";
+    assert_eq!(rows(&session, listed).await?, ["ms|var", "ms/RNA/X|data"]);
+    let count = "SELECT count(*) FROM e.\"ms/RNA/X\".data WHERE v < 7";
+    assert_eq!(rows(&session, count).await?, ["7"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn members_of_a_group_are_told_apart() -> TestResult {
     use azulejo::group::NewMember;
@@ -762,6 +806,148 @@ async fn days_need_no_domain() -> TestResult {
         let plan = plan(&session, &query).await?;
         assert!(!plan.contains("SortExec"), "{plan}");
     }
+    Ok(())
+}
+
+/// NaN is above all numbers in groups, too, wherever it stands among them.
+#[tokio::test]
+async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for real in ["DOUBLE", "FLOAT"] {
+        let name = format!("of_{}", real.to_lowercase());
+        for statement in [
+            format!(
+                "CREATE EXTERNAL TABLE {name} (id INT, k INT, v {real}, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://{name}'"
+            ),
+            format!(
+                "INSERT INTO {name} VALUES (0, 1, 'NaN'), (1, 1, 1), (2, 1, 2), (3, 2, 1), (4, 2, 'NaN'), (5, 2, 2), (6, 3, 2), (7, 3, 3), (8, 3, 'NaN'), (9, 4, 'NaN'), (10, 5, 'inf'), (11, 6, '-inf'), (12, 7, NULL), (13, 8, NULL), (14, 8, -2)"
+            ),
+        ] {
+            rows(&session, &statement).await?;
+        }
+        let query = format!("SELECT k, min(v), max(v) FROM {name} GROUP BY k ORDER BY k");
+        let expected = [
+            "1|1.0|NaN",
+            "2|1.0|NaN",
+            "3|2.0|NaN",
+            "4|NaN|NaN",
+            "5|inf|inf",
+            "6|-inf|-inf",
+            "7|∅|∅",
+            "8|-2.0|-2.0",
+        ];
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+        let filtered = format!(
+            "SELECT k, min(v) FILTER (WHERE id > 0), max(v) FILTER (WHERE v < 'NaN') FROM {name} WHERE k < 4 GROUP BY k ORDER BY k"
+        );
+        let expected = ["1|1.0|2.0", "2|1.0|2.0", "3|2.0|3.0"];
+        assert_eq!(rows(&session, &filtered).await?, expected, "{filtered}");
+    }
+    Ok(())
+}
+
+/// What follows an `IS DISTINCT FROM` is no part of it.
+#[tokio::test]
+async fn distinct_from_ends_before_and_and_or() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for (condition, expected) in [
+        (
+            "a IS DISTINCT FROM 1 OR b",
+            &["1|true", "2|false", "∅|false"][..],
+        ),
+        ("a IS DISTINCT FROM 1 AND b", &[]),
+        ("b AND a IS NOT DISTINCT FROM 0 + 1 AND a < 5", &["1|true"]),
+        (
+            "b IS NOT DISTINCT FROM true OR a = 2",
+            &["1|true", "2|false"],
+        ),
+        (
+            "NOT (b IS NOT DISTINCT FROM true OR a IS NOT NULL)",
+            &["∅|false"],
+        ),
+        ("a IS DISTINCT FROM 1 IS FALSE", &["1|true"]),
+        ("a IS DISTINCT FROM NULL AND a IN (2)", &["2|false"]),
+    ] {
+        let query = format!(
+            "SELECT a, b FROM (VALUES (1, true), (2, false), (NULL, false)) AS t (a, b) WHERE {condition} ORDER BY a"
+        );
+        assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    Ok(())
+}
+
+/// What the dialect reads and DataFusion plans nothing for.
+#[tokio::test]
+async fn clauses_are_not_forgotten() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    grid(&context, "mem://grid")?;
+    let session = session(&context);
+    for (query, reason) in [
+        ("SELECT count(*) FROM 'mem://grid' PREWHERE v > 5", "WHERE"),
+        (
+            "SELECT count(*) FROM 'mem://grid' START WITH v = 1 CONNECT BY PRIOR v = y",
+            "WITH RECURSIVE",
+        ),
+        (
+            "SELECT y, count(*) FROM 'mem://grid' GROUP BY y WITH ROLLUP",
+            "GROUP BY ROLLUP",
+        ),
+        (
+            "SELECT y, count(*) FROM 'mem://grid' GROUP BY y WITH TOTALS",
+            "GROUPING SETS",
+        ),
+        (
+            "SELECT count(*) FROM 'mem://grid' TABLESAMPLE BERNOULLI (10)",
+            "random()",
+        ),
+        (
+            "EXPLAIN SELECT 1 WHERE EXISTS (SELECT * FROM (SELECT v FROM 'mem://grid') TABLESAMPLE SYSTEM (10))",
+            "random()",
+        ),
+        (
+            "COPY (SELECT * FROM 'mem://grid' PARTITION (p)) TO 'mem://x' STORED AS AZULEJO OPTIONS (dimensions 'y, x')",
+            "PARTITION",
+        ),
+    ] {
+        let error = refused(&session, query).await;
+        assert!(error.contains(reason), "{query}: {error}");
+    }
+    let query = "SELECT y, count(*) FROM 'mem://grid' WHERE y < 1 GROUP BY ROLLUP (y) ORDER BY y";
+    assert_eq!(rows(&session, query).await?, ["0|100", "∅|100"]);
+    Ok(())
+}
+
+/// Days are declared to have nulls, and as a dimension have none: where an order has them is the same.
+#[tokio::test]
+async fn days_are_in_order_wherever_nulls_would_be() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let config = SessionConfig::new().with_target_partitions(4);
+    let config = config.with_extension(Arc::new(azulejo_sql::CellsAPartition(1)));
+    let session = session_with(&context, config);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (day DATE, k INT, PRIMARY KEY (day, k)) STORED AS AZULEJO LOCATION 'mem://ordered' OPTIONS ('domain.day' '0..99', 'tile.day' '5', 'domain.k' '0..9', 'capacity' '4')",
+        "INSERT INTO t SELECT arrow_cast(arrow_cast(value / 3, 'Int32'), 'Date32'), value % 3 FROM generate_series(0, 59)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for nulls in ["", " NULLS FIRST", " NULLS LAST"] {
+        let query = format!("SELECT day, k FROM t ORDER BY day{nulls}, k{nulls} LIMIT 2 OFFSET 31");
+        let expected = ["1970-01-11|1", "1970-01-11|2"];
+        assert_eq!(rows(&session, &query).await?, expected, "{query}");
+        let shown = plan(&session, &query).await?;
+        assert!(shown.contains("SortPreservingMergeExec"), "{shown}");
+        assert!(!shown.contains("SortExec"), "{shown}");
+    }
+    let numbered =
+        "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY day NULLS FIRST) AS n FROM t)";
+    assert_eq!(rows(&session, numbered).await?, ["60"]);
+    rows(
+        &session,
+        "SET datafusion.optimizer.prefer_hash_join = false",
+    )
+    .await?;
+    let joined = "SELECT count(*) FROM t AS a JOIN t AS b ON a.day = b.day";
+    assert_eq!(rows(&session, joined).await?, ["180"]);
     Ok(())
 }
 

@@ -881,6 +881,34 @@ async fn fill_values_are_defaults() -> TestResult {
     Ok(())
 }
 
+/// Fill values of all kinds, as an update sets them.
+#[tokio::test]
+async fn updates_set_defaults_of_all_kinds() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let filled = |name: &str, datatype: Datatype, value: i64| {
+        let attribute = Attribute::new(name, datatype, CellValNum::ONE);
+        attribute.fill_value(value.to_le_bytes())
+    };
+    let bytes = Attribute::new("bytes", Datatype::Blob, CellValNum::Var).fill_value([0u8, 255]);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9, 10)
+        .attribute_with(filled("span", Datatype::TimeSecond, -90))
+        .attribute_with(filled("day", Datatype::DateTimeDay, 19_844))
+        .attribute_with(filled("time", Datatype::DateTimeMilli, 1_500))
+        .attribute_with(bytes);
+    context.array("mem://kinds").create(schema.build()?)?;
+    rows(&session, "INSERT INTO 'mem://kinds' (x) VALUES (1)").await?;
+    let insert = "INSERT INTO 'mem://kinds' VALUES (2, arrow_cast(5, 'Duration(Second)'), '2000-01-01', '2000-01-02', X'01')";
+    rows(&session, insert).await?;
+    let distinct = "SELECT count(DISTINCT span), count(DISTINCT day), count(DISTINCT time), count(DISTINCT bytes) FROM 'mem://kinds'";
+    assert_eq!(rows(&session, distinct).await?, ["2|2|2|2"]);
+    let reset = "UPDATE 'mem://kinds' SET span = DEFAULT, day = DEFAULT, time = DEFAULT, bytes = DEFAULT WHERE x = 2";
+    rows(&session, reset).await?;
+    assert_eq!(rows(&session, distinct).await?, ["1|1|1|1"]);
+    Ok(())
+}
+
 /// Zeros that fill up a text of a fixed length, as NumPy's, are none of it.
 #[tokio::test]
 async fn texts_of_a_fixed_length_are_what_stands_in_them() -> TestResult {

@@ -28,12 +28,18 @@ pub enum Rows {
     },
     /// Any other format.
     Stream(Box<BatchWriter<BufWriter<Stdout>>>),
+    /// None: the statement has no columns, as those that make tables and views. An empty header would
+    /// stand before the rows of the next one.
+    Nothing,
 }
 
 impl Rows {
     /// Begins to write.
     pub fn new(format: CatFormat, schema: &SchemaRef) -> Result<Self> {
         let out = || BufWriter::with_capacity(1 << 16, std::io::stdout());
+        if schema.fields().is_empty() {
+            return Ok(Self::Nothing);
+        }
         Ok(match format {
             CatFormat::Table => Self::Table {
                 page: page(schema),
@@ -91,14 +97,15 @@ impl Rows {
                 page,
                 laid_out,
                 before,
-                schema,
+                ..
             } => {
-                if !schema.fields().is_empty() && (laid_out > 0 || before == 0) {
+                if laid_out > 0 || before == 0 {
                     show(session, &page)?;
                 }
                 Ok(())
             }
             Self::Stream(writer) => writer.finish(),
+            Self::Nothing => Ok(()),
         }
     }
 }
