@@ -54,13 +54,18 @@ def look_at_array(uri):
 
 def look_at_group(uri):
     with tiledb.Group(uri, ctx=ctx) as group:
-        return sorted(str(member.name) for member in group)
+        return [sorted(str(member.name) for member in group), sorted(group.meta.keys())]
 
 
 def edit_group(uri):
     member = os.path.join(os.path.dirname(uri), "member")
     with tiledb.Group(uri, "w", ctx=ctx) as group:
         group.add(f"file://{member}", name="theirs")
+
+
+def group_metadata(uri):
+    with tiledb.Group(uri, "w", ctx=ctx) as group:
+        group.meta["theirs"] = 1
 
 
 def look(root):
@@ -79,6 +84,8 @@ DO = {
     "metadata": lambda root: metadata(f"{root}array"),
     "read": lambda root: look_at_array(f"{root}array"),
     "edit group": lambda root: edit_group(f"{root}group"),
+    "group metadata": lambda root: group_metadata(f"{root}group"),
+    "read group": lambda root: look_at_group(f"{root}group"),
     "look": look,
 }
 

@@ -24,7 +24,10 @@ const BASES: [(Before, &[&str]); 6] = [
     (Before::Merged, ON_SPARSE),
     (Before::OneCommit, ON_SPARSE),
     (Before::Dense, &["write", "metadata", "read"]),
-    (Before::Group, &["edit group"]),
+    (
+        Before::Group,
+        &["edit group", "group metadata", "read group"],
+    ),
 ];
 const ON_SPARSE: &[&str] = &["write", "delete cells", "metadata", "read"];
 
@@ -242,7 +245,11 @@ impl Matrix {
         if let Ok(group) = context.group(&format!("{root}group")).open() {
             let mut names: Vec<_> = group.members().iter().map(|m| m.name.clone()).collect();
             names.sort();
-            ours.insert("group".into(), json!(names));
+            let keys = match group.metadata() {
+                Ok(all) => json!(all.keys().map(|key| key.to_owned()).collect::<Vec<_>>()),
+                Err(error) => error.to_string().into(),
+            };
+            ours.insert("group".into(), json!([names, keys]));
         }
         Ok(json!({ "ours": ours, "theirs": theirs.unwrap_or_else(Value::String) }))
     }

@@ -66,6 +66,13 @@ impl Place<'_> {
         writer.commit()
     }
 
+    pub fn put_on_group(&self, key: &str, time: u64) -> Result<()> {
+        let group = self.context.group(&self.at("group"));
+        let mut writer = group.change_metadata()?.at(time);
+        writer.put(key, MetadataValue::new(Datatype::Int8, [1]))?;
+        writer.commit()
+    }
+
     pub fn vacuum(&self, mode: Mode) -> Result<()> {
         let array = self.context.array(&self.at("array"));
         array.vacuum(mode, VacuumOptions::default()).map(drop)
@@ -97,6 +104,7 @@ pub enum Before {
     /// All commits are in one file, whose twins are there.
     OneCommit,
     Dense,
+    /// Two of its key-values were merged, not vacuumed; one came afterwards.
     Group,
 }
 
@@ -119,7 +127,13 @@ pub fn prepare(before: Before, place: &Place<'_>) {
             editor
                 .add(NewMember::at("mem://z").named("z").typed(ObjectType::Array))
                 .unwrap();
-            return editor.commit().unwrap();
+            editor.commit().unwrap();
+            for time in [10, 20] {
+                place.put_on_group(&format!("k{time}"), time).unwrap();
+            }
+            let group = place.context.group(&place.at("group"));
+            group.consolidate_metadata(TimeRange::ALL).unwrap();
+            return place.put_on_group("k30", 30).unwrap();
         }
         Before::Dense => {
             let schema = ArraySchema::dense()
@@ -247,6 +261,17 @@ pub const OPERATIONS: &[Operation] = &[
         editor.remove("z")?;
         editor.commit()
     }),
+    ("group metadata", &[Before::Group], |place| {
+        place.put_on_group("new", 80)
+    }),
+    ("consolidate group metadata", &[Before::Group], |place| {
+        let group = place.context.group(&place.at("group"));
+        group.consolidate_metadata(TimeRange::ALL).map(drop)
+    }),
+    ("vacuum group metadata", &[Before::Group], |place| {
+        let group = place.context.group(&place.at("group"));
+        group.vacuum_metadata(VacuumOptions::default()).map(drop)
+    }),
     ("delete group", &[Before::Group], |place| {
         let group = place.context.object(&place.at("group"));
         group.delete(false).map(drop)
@@ -309,7 +334,10 @@ pub fn look(context: &Context) -> Vec<String> {
     match context.group("mem://group").open() {
         Ok(group) => {
             let members = group.members().iter().map(|member| member.location.clone());
-            seen.push(format!("group {:?}", members.collect::<Vec<_>>()));
+            let keys = group
+                .metadata()
+                .map(|all| all.keys().map(|k| k.to_owned()).collect::<Vec<_>>());
+            seen.push(format!("group {:?} {keys:?}", members.collect::<Vec<_>>()));
         }
         Err(Error::NotFound { .. }) => {}
         Err(error) => seen.push(format!("group: {error}")),

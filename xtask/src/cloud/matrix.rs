@@ -127,7 +127,11 @@ impl Matrix {
         if let Ok(group) = self.sound.group(&format!("{root}group")).open() {
             let mut names: Vec<_> = group.members().iter().map(|m| m.name.clone()).collect();
             names.sort();
-            seen.push(json!(names));
+            let keys = match group.metadata() {
+                Ok(all) => json!(all.keys().map(|key| key.to_owned()).collect::<Vec<_>>()),
+                Err(error) => error.to_string().replace(root, "").into(),
+            };
+            seen.push(json!([names, keys]));
         }
         Ok(json!(seen))
     }
