@@ -610,13 +610,18 @@ capi! {
     /// twice is no error.
     fn tiledb_array_close(ctx, array: In<ArrayHandle>) {
         let mut state = lock(&array.get()?.inner.state);
-        if let Some(open) = &state.open {
-            // Queries hold on to what they were made for, long after they are done in languages
-            // that collect garbage.
-            open.array.snapshot.release_tiles();
-            open.array.flush()?;
-        }
+        let Some(open) = &state.open else {
+            return Ok(());
+        };
+        // Queries hold on to what they were made for, long after they are done in languages that
+        // collect garbage.
+        open.array.snapshot.release_tiles();
+        open.array.flush()?;
+        let settles = open.array.settings().flag("sm.mem.malloc_trim");
         state.open = None;
+        if settles {
+            crate::heap::settle();
+        }
     }
 
     /// A handle on the schema.

@@ -5,37 +5,64 @@
 //! setting `sm.mem.malloc_trim` says whether they let go of it.
 
 #[cfg(target_os = "linux")]
+mod idle;
+#[cfg(target_os = "linux")]
 mod large;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so
-/// many bytes.
+/// many bytes, and it is worth so many bytes at the end of any query.
 const MUCH: u64 = 16 << 20;
+
+/// It is worth so many bytes where something longer than a query ends.
+const SOME: u64 = 4 << 20;
 
 /// Bytes that queries moved since memory was given back.
 static MOVED: AtomicU64 = AtomicU64::new(0);
 
 /// Notes that a query took bytes from its caller's buffers, or filled them.
 pub fn moved(bytes: u64) {
-    MOVED.fetch_add(bytes, Ordering::Relaxed);
+    MOVED.fetch_add(bytes.max(1), Ordering::Relaxed);
 }
 
-/// Gives unused memory back when it is dropped, if much was moved since the last time: queries end
-/// with it.
+/// Gives unused memory back when it is dropped, if much was moved since the last time, or queries
+/// have left much behind: they end with it.
 #[derive(Debug)]
 pub struct Settling;
 
 impl Drop for Settling {
     fn drop(&mut self) {
-        if MOVED.load(Ordering::Relaxed) >= MUCH && MOVED.swap(0, Ordering::Relaxed) >= MUCH {
+        let moved = MOVED.load(Ordering::Relaxed);
+        let much = moved >= MUCH || (moved > 0 && idle() >= MUCH);
+        if much && MOVED.swap(0, Ordering::Relaxed) > 0 {
             trim();
         }
     }
 }
 
+/// Gives unused memory back if there is some: an array was closed, or changed as a whole.
+pub fn settle() {
+    if idle() >= SOME {
+        MOVED.store(0, Ordering::Relaxed);
+        trim();
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn idle() -> u64 {
+    idle::idle()
+}
+
+/// Other allocators are not asked.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn idle() -> u64 {
+    0
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn trim() {
+    idle::given_back();
     // SAFETY: it may be called at any time, by any thread.
     let _ = unsafe { libc::malloc_trim(0) };
 }

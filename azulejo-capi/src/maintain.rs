@@ -124,7 +124,15 @@ fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> 
             engine.group(uri).consolidate_metadata(window(&settings)?)?;
         }
     }
+    settle(&settings);
     Ok(())
+}
+
+/// Gives back what consolidating took, if the settings say so.
+fn settle(settings: &Settings) {
+    if settings.flag("sm.mem.malloc_trim") {
+        crate::heap::settle();
+    }
 }
 
 /// The time that a schema change gets.
@@ -216,6 +224,7 @@ capi! {
         check_folder(uri.get()?, &fragments)?;
         let _entry = Entry::shared(uri.get()?)?;
         engine.array(uri.get()?).consolidate(&fragment_options(&settings, fragments)?)?;
+        settle(&settings);
     }
 
     /// Removes what consolidations have replaced, as `sm.vacuum.mode` says.

@@ -24,8 +24,8 @@ pub struct Config {
     /// Bytes of object stores that are kept in memory for the context's next queries, in files that
     /// never change; 0: none.
     pub tile_cache: u64,
-    /// Bytes of decoded tiles that an open array keeps for its next queries of some of its cells,
-    /// where storage is local; 0: none. Never more than a sixteenth of the memory budget, of which
+    /// Bytes of decoded tiles that the context's open arrays keep, all together, for their next
+    /// queries of some of their cells, where storage is local; 0: none. Never more than a sixteenth of the memory budget, of which
     /// it is a part.
     pub decoded_cache: u64,
     /// Whether tiles of local files are read in large batches and prefetched too, as those of
@@ -95,7 +95,7 @@ impl Config {
         self
     }
 
-    /// Sets the bytes of decoded tiles that stay with an open array; 0: none.
+    /// Sets the bytes of decoded tiles that stay with open arrays, with all of them together; 0: none.
     #[must_use]
     pub fn decoded_cache(mut self, bytes: u64) -> Self {
         self.decoded_cache = bytes;

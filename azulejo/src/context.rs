@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::on_behalf::{self, on_nobodys_behalf};
 use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
+use crate::tile_cache::{TileCache, TileRoom};
 use azulejo_format::filter::EncryptionKey;
 use compute_pool::ComputePool;
 use std::collections::HashSet;
@@ -49,6 +50,7 @@ struct ContextInner {
     stores: Stores,
     pool: Arc<ComputePool>,
     buffers: BufferPool,
+    decoded: TileRoom,
     unanswered: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -106,6 +108,7 @@ impl Context {
             stores,
             pool,
             buffers,
+            decoded: TileRoom::default(),
             unanswered: Arc::default(),
         });
         Self {
@@ -247,6 +250,7 @@ impl Context {
             stores,
             pool: Arc::clone(&self.inner.pool),
             buffers: BufferPool::of_context(idle),
+            decoded: self.inner.decoded.clone(),
             unanswered: Arc::clone(&self.inner.unanswered),
         });
         Self {
@@ -279,6 +283,7 @@ impl Context {
             stores,
             pool,
             buffers,
+            decoded,
             unanswered,
         } = &*self.inner;
         let inner = Arc::new(ContextInner {
@@ -287,6 +292,7 @@ impl Context {
             stores: stores.cancellable(),
             pool: Arc::clone(pool),
             buffers: buffers.clone(),
+            decoded: decoded.clone(),
             unanswered: Arc::clone(unanswered),
         });
         Self {
@@ -347,10 +353,11 @@ impl Context {
         self.inner.pool.len()
     }
 
-    /// Bytes of decoded tiles that an open array keeps.
-    pub(crate) fn decoded_cache(&self) -> u64 {
+    /// The decoded tiles that an open array keeps, which share room with those of others.
+    pub(crate) fn decoded_cache(&self) -> TileCache {
         let config = &self.inner.config;
-        config.decoded_cache.min(config.memory_budget / 16)
+        let limit = config.decoded_cache.min(config.memory_budget / 16);
+        self.inner.decoded.cache(limit)
     }
 
     /// Runs CPU work on the context's threads.

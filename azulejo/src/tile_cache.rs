@@ -2,14 +2,18 @@
 //!
 //! Boxes that are read one after another overlap: a tile that one of them needs in part is often
 //! needed again. Fragments never change, so a cached tile is right as long as the array is open.
+//! All open arrays of a context share the room: tiles of those that were asked lately stay.
 
 use crate::column::Tile;
-use crate::sync::{Arc, Mutex, PoisonError};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use azulejo_format::fragment::Field;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A tile: index of the fragment in the array, field, index in the fragment.
 pub(crate) type TileKey = (usize, Field, u64);
+
+/// Which of the arrays that share the room.
+type Owner = u64;
 
 /// Tiles that are remembered as needed once, at most: then all are forgotten.
 const MOST_TOUCHED: usize = 64 * 1024;
@@ -17,22 +21,28 @@ const MOST_TOUCHED: usize = 64 * 1024;
 /// Remembering a tile takes about so many bytes.
 const TOUCHED_BYTES: usize = 64;
 
-/// The tiles used lately, up to a number of bytes.
+/// The tiles of an open array used lately, up to a number of bytes that it shares with others.
 #[derive(Debug)]
 pub(crate) struct TileCache {
+    owner: Owner,
     limit: usize,
-    state: Mutex<CacheState>,
+    room: TileRoom,
 }
+
+/// What the tile caches of arrays share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TileRoom(Arc<Mutex<CacheState>>);
 
 #[derive(Debug, Default)]
 struct CacheState {
-    tiles: HashMap<TileKey, CachedTile>,
-    /// All keys, those that came first in front. A tile that was used since it came to the front is
-    /// sent back once.
-    queue: VecDeque<TileKey>,
+    owners: Owner,
+    tiles: HashMap<(Owner, TileKey), CachedTile>,
+    /// The keys of all tiles, those that came first in front. A tile that was used since it came to the
+    /// front is sent back once.
+    queue: VecDeque<(Owner, TileKey)>,
     bytes: usize,
     /// Tiles of which some chunks were needed once.
-    touched: HashSet<TileKey>,
+    touched: HashSet<(Owner, TileKey)>,
 }
 
 #[derive(Debug)]
@@ -41,19 +51,51 @@ struct CachedTile {
     used: bool,
 }
 
-impl TileCache {
-    /// Keeps at most `limit` bytes.
-    pub(crate) fn new(limit: u64) -> Self {
-        Self {
+impl TileRoom {
+    /// The cache of another array; all of them keep at most `limit` bytes together.
+    pub(crate) fn cache(&self, limit: u64) -> TileCache {
+        let owner = {
+            let mut state = self.state();
+            state.owners += 1;
+            state.owners
+        };
+        TileCache {
+            owner,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            state: Mutex::default(),
+            room: self.clone(),
         }
     }
 
+    fn state(&self) -> MutexGuard<'_, CacheState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CacheState {
+    /// Forgets the tiles of an array.
+    fn clear(&mut self, owner: Owner) {
+        self.touched.retain(|(of, _)| *of != owner);
+        let bytes = &mut self.bytes;
+        self.tiles.retain(|(of, _), cached| {
+            if *of == owner {
+                *bytes -= cached.tile.reserved();
+            }
+            *of != owner
+        });
+        self.queue.retain(|(of, _)| *of != owner);
+        if self.tiles.is_empty() {
+            (self.tiles, self.queue) = Default::default();
+        }
+        if self.touched.is_empty() {
+            self.touched = HashSet::new();
+        }
+    }
+}
+
+impl TileCache {
     /// Forgets all tiles: nobody will ask for them again.
     pub(crate) fn clear(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = CacheState::default();
+        self.room.state().clear(self.owner);
     }
 
     /// Bytes that it may hold.
@@ -63,8 +105,8 @@ impl TileCache {
 
     /// A tile, if it is cached.
     pub(crate) fn get(&self, key: &TileKey) -> Option<Arc<Tile>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = state.tiles.get_mut(key)?;
+        let mut state = self.room.state();
+        let cached = state.tiles.get_mut(&(self.owner, *key))?;
         cached.used = true;
         Some(Arc::clone(&cached.tile))
     }
@@ -72,19 +114,20 @@ impl TileCache {
     /// Notes that some chunks of a tile are needed; returns whether it is for the first time. What
     /// is needed again is worth decoding as a whole.
     pub(crate) fn touch(&self, key: TileKey) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.room.state();
         if state.touched.len() >= MOST_TOUCHED.min(self.limit / TOUCHED_BYTES) {
             state.touched = HashSet::new();
         }
-        state.touched.insert(key)
+        state.touched.insert((self.owner, key))
     }
 
     /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if
     /// that is less).
     pub(crate) fn put(&self, key: TileKey, tile: &Arc<Tile>, room: u64) {
+        let key = (self.owner, key);
         let bytes = tile.reserved();
         let limit = self.limit.min(usize::try_from(room).unwrap_or(usize::MAX));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.room.state();
         let state = &mut *state;
         if bytes > limit || state.tiles.contains_key(&key) {
             return;
@@ -119,6 +162,16 @@ impl TileCache {
     }
 }
 
+impl Drop for TileCache {
+    fn drop(&mut self) {
+        // In a forked child the lock may be held by a thread that is none of its own. What is left
+        // behind then makes room for others as it gets old.
+        if let Ok(mut state) = self.room.0.try_lock() {
+            state.clear(self.owner);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,13 +188,17 @@ mod tests {
         })
     }
 
+    fn cache(limit: u64) -> TileCache {
+        TileRoom::default().cache(limit)
+    }
+
     fn key(n: u64) -> TileKey {
         (0, Field::Attribute(0), n)
     }
 
     #[test]
     fn the_tiles_used_lately_stay_within_the_limit() {
-        let cache = TileCache::new(1000);
+        let cache = cache(1000);
         for n in 0..10 {
             cache.put(key(n), &tile(100), u64::MAX);
         }
@@ -152,18 +209,14 @@ mod tests {
         assert!(cache.get(&key(0)).is_some(), "it was used since it came");
         let left: Vec<u64> = (0..15).filter(|n| cache.get(&key(*n)).is_some()).collect();
         assert_eq!(left, [0, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-        assert_eq!(cache.state.lock().unwrap().bytes, 1000);
+        assert_eq!(cache.room.state().bytes, 1000);
         cache.put(key(20), &tile(1001), u64::MAX);
         assert!(cache.get(&key(20)).is_none(), "too large to keep");
         cache.put(key(21), &tile(1000), u64::MAX);
-        assert_eq!(
-            cache.state.lock().unwrap().tiles.len(),
-            1,
-            "all others had to go"
-        );
+        assert_eq!(cache.room.state().tiles.len(), 1, "all others had to go");
         cache.put(key(22), &tile(50), 60);
         assert_eq!(
-            cache.state.lock().unwrap().bytes,
+            cache.room.state().bytes,
             50,
             "a query with little room makes it smaller"
         );
@@ -171,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_first_touch_is_told_from_the_next() {
-        let cache = TileCache::new(1000);
+        let cache = cache(1000);
         assert!(cache.touch(key(1)));
         assert!(!cache.touch(key(1)));
         assert!(cache.touch(key(2)));
@@ -179,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_cleared_cache_has_room_again() {
-        let cache = TileCache::new(1000);
+        let cache = cache(1000);
         cache.put(key(1), &tile(900), u64::MAX);
         cache.touch(key(2));
         cache.clear();
@@ -191,8 +244,31 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_without_room() {
-        let cache = TileCache::new(0);
+        let cache = cache(0);
         cache.put(key(1), &tile(1), u64::MAX);
         assert!(cache.get(&key(1)).is_none());
+    }
+
+    #[test]
+    fn arrays_share_the_room() {
+        let room = TileRoom::default();
+        let arrays: Vec<TileCache> = (0..100).map(|_| room.cache(1000)).collect();
+        for array in &arrays {
+            for n in 0..5 {
+                array.put(key(n), &tile(100), u64::MAX);
+            }
+        }
+        assert_eq!(room.state().bytes, 1000, "of all arrays");
+        assert!(arrays[0].get(&key(0)).is_none() && arrays[99].get(&key(0)).is_some());
+        arrays[99].clear();
+        assert_eq!(room.state().bytes, 500);
+        assert!(arrays[98].get(&key(4)).is_some(), "another array's");
+        assert!(arrays[98].touch(key(9)) && arrays[97].touch(key(9)));
+        drop(arrays);
+        let state = room.state();
+        assert_eq!(
+            (state.bytes, state.queue.len(), state.touched.len()),
+            (0, 0, 0)
+        );
     }
 }

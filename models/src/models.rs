@@ -12,7 +12,7 @@ use crate::pending::Pending;
 use crate::prefetch::Prefetch;
 use crate::side_by_side::side_by_side;
 use crate::stored_tile::StoredTile;
-use crate::tile_cache::TileCache;
+use crate::tile_cache::{TileCache, TileRoom};
 use bytes::Bytes;
 use shuttle::scheduler::{DfsScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -178,7 +178,7 @@ pub fn who_goes_while_it_is_cancelled_is_told_once_or_never() {
 
 pub fn a_tile_cache_keeps_to_its_limit() {
     in_every_order("the tile cache", || {
-        let cache = Arc::new(TileCache::new(100));
+        let cache = Arc::new(TileRoom::default().cache(100));
         // A tile has as many bytes as its key says.
         let key = |bytes: u64| (0, 0, bytes);
         let use_tiles = |cache: Arc<TileCache>, tiles: [u64; 2]| {

@@ -5,6 +5,7 @@
 //! blocks of ours are maps of their own: memory that is freed is gone, blocks grow without a copy,
 //! and the system may use large pages for them, whose first touch costs a third.
 
+use super::idle::{freed, taken};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 
@@ -30,6 +31,7 @@ unsafe impl GlobalAlloc for Heap {
         if is_large(layout.size(), layout.align()) {
             return map(layout.size());
         }
+        taken(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
@@ -38,6 +40,7 @@ unsafe impl GlobalAlloc for Heap {
         if is_large(layout.size(), layout.align()) {
             return map(layout.size());
         }
+        taken(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.alloc_zeroed(layout) }
     }
@@ -48,6 +51,7 @@ unsafe impl GlobalAlloc for Heap {
             unsafe { libc::munmap(block.cast(), layout.size()) };
             return;
         }
+        freed(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(block, layout) }
     }
@@ -57,8 +61,12 @@ unsafe impl GlobalAlloc for Heap {
             is_large(layout.size(), layout.align()),
             is_large(size, layout.align()),
         ) {
-            // SAFETY: the caller's promise.
-            (false, false) => unsafe { System.realloc(block, layout, size) },
+            (false, false) => {
+                freed(layout.size());
+                taken(size);
+                // SAFETY: the caller's promise.
+                unsafe { System.realloc(block, layout, size) }
+            }
             // SAFETY: by the layout it is a whole map.
             (true, true) => unsafe { resize(block, layout.size(), size) },
             // SAFETY: both blocks hold the bytes that are copied, and are different; the old one is

@@ -128,7 +128,7 @@ impl Snapshot {
             metadata_files,
             metadata: OnceLock::new(),
             enumerations: Mutex::default(),
-            tiles: TileCache::new(context.decoded_cache()),
+            tiles: context.decoded_cache(),
             fragments: Mutex::new(KnownFragments::Unread(Arc::new(unread))),
         };
         Ok(Self {
