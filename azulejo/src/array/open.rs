@@ -98,7 +98,7 @@ impl Schemas {
         let read = match read_objects_as(context, location, wanted, waiting).await {
             Ok(read) => read,
             // Labels that are gone are not those of now; who asks for these hears of it.
-            Err(Error::NotFound { .. } | Error::Storage { .. }) => return Ok(()),
+            Err(Error::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         let mut known = HashMap::new();

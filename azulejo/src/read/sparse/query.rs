@@ -19,6 +19,7 @@ use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle, Range};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A condition that cells of one fragment must meet to be results.
 #[derive(Debug)]
