@@ -66,6 +66,24 @@ fn many_fragments_become_one_and_the_old_ones_go() {
 }
 
 #[test]
+fn attributes_whose_names_have_commas_can_be_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("a.csv");
+    std::fs::write(&file, "x,\"b,c\",d\n1,2,3\n").expect("a file");
+    let uri = dir.path().join("a");
+    let (file, uri) = (file.to_str().expect("a path"), uri.to_str().expect("one"));
+    azulejo(&["import", file, uri, "--dims", "x", "--sparse"])
+        .assert()
+        .success();
+    for (names, line) in [("d,b,c", "1,3,2\n"), ("x,b,c", "1,2\n"), ("d", "1,3\n")] {
+        let cat = azulejo(&["cat", uri, "--format", "csv", "--attrs", names]).output();
+        let text = String::from_utf8(cat.expect("it runs").stdout).expect("text");
+        assert!(text.ends_with(line), "{names}: {text}");
+    }
+    azulejo(&["cat", uri, "--attrs", "b,d"]).assert().failure();
+}
+
+#[test]
 fn check_finds_a_file_that_is_cut_and_an_orphan() {
     let dir = tempfile::tempdir().expect("a folder");
     let uri = array(dir.path());
