@@ -83,6 +83,31 @@ fn attributes_whose_names_have_commas_can_be_named() {
     azulejo(&["cat", uri, "--attrs", "b,d"]).assert().failure();
 }
 
+/// What the files before have added is told in the document, though a later one fails.
+#[test]
+fn files_that_were_added_before_one_failed_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let uri = array(dir.path());
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    };
+    let good = file("good.csv", "x,s\n20,f\n21,g\n");
+    let bad = file("bad.csv", "x,s\nnone,h\n");
+    let args = ["import", &good, &bad, &uri, "--append", "--json"];
+    let output = azulejo(&args).output().expect("it runs");
+    assert!(!output.status.success());
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["cells"], 2);
+    // Of what was only looked at nothing is in the array.
+    let output = azulejo(&args).arg("--dry-run").output().expect("it runs");
+    assert!(!output.status.success());
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("are in the array"), "{said}");
+}
+
 #[test]
 fn check_finds_a_file_that_is_cut_and_an_orphan() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -65,8 +65,12 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         let imported = import(session, &args, &mut files);
         if at > 0 && imported.is_err() && makes {
             undo(session, &args.uri);
-        } else if at > 0 && imported.is_err() {
+        } else if at > 0 && imported.is_err() && !args.dry_run {
             session.output.note("the files before it are in the array");
+            // Programs are told what these have added, too.
+            if let Some(document) = together(std::mem::take(&mut documents), false) {
+                session.output.write_json(&document)?;
+            }
         }
         documents.extend(imported?);
         // What follows goes into the array that the first file made.
