@@ -83,6 +83,20 @@ fn attributes_whose_names_have_commas_can_be_named() {
     azulejo(&["cat", uri, "--attrs", "b,d"]).assert().failure();
 }
 
+#[test]
+fn columns_that_no_line_has_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let uri = array(dir.path());
+    let file = dir.path().join("more.ndjson");
+    let lines = "{\"x\": 30, \"s\": \"f\", \"more\": 1}\n";
+    std::fs::write(&file, lines).expect("a file");
+    let file = file.to_str().expect("a path");
+    let add = |columns: &str| azulejo(&["import", file, &uri, "--append", "--columns", columns]);
+    add("x,s,mroe").assert().failure();
+    add("x,s,more").assert().success();
+    add("x,s").assert().success();
+}
+
 /// What the files before have added is told in the document, though a later one fails.
 #[test]
 fn files_that_were_added_before_one_failed_are_told() {

@@ -174,6 +174,9 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     if args.append {
         return append(session, args, files, &mut source);
     }
+    if args.shape.schema.is_some() && !source.names().is_empty() {
+        check_columns(args, source.names())?;
+    }
     // JSON lines have no names yet.
     let text = &args.text;
     let has_header = matches!(source, Source::Text(_)) && !text.no_header && text.names.is_none();
@@ -434,6 +437,7 @@ fn append(
         check_columns(args, source.names())?;
     }
     let columns = args.columns.clone();
+    let had_names = !source.names().is_empty();
     let profiles = match args.dry_run {
         true => {
             let look = existing::label_look(columns, &schema, true);
@@ -441,6 +445,10 @@ fn append(
         }
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
+    // Lines of which there are none have no keys either.
+    if !had_names && profiles.first().is_some_and(|profile| profile.rows > 0) {
+        check_columns(args, source.names())?;
+    }
     let handle = session.context.array(&args.uri);
     // Rows go behind the end, and over nothing: until they are there, where it is must not change.
     let hold = (schema.is_dense() && !args.dry_run).then(|| handle.hold());
