@@ -158,7 +158,9 @@ fn buffers_fit(
 
 /// The length of what a frame of Zstandard holds, if its header says so.
 fn zstd_length(frame: &[u8]) -> Option<u64> {
-    let (descriptor, rest) = frame.strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?.split_first()?;
+    let (descriptor, rest) = frame
+        .strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?
+        .split_first()?;
     let is_single = descriptor & 0x20 != 0;
     let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
     let rest = rest.get(usize::from(!is_single) + dictionary..)?;

@@ -152,7 +152,10 @@ mod tests {
         let other = || schema(&[("f", "2")], Some("f"));
         assert!(history(vec![e("1"), none(), other()]));
         // Added again so that they begin with those that were dropped.
-        let all: BTreeMap<_, _> = (1u64..).map(file).zip([e("1"), e("2"), none(), e("3")]).collect();
+        let all: BTreeMap<_, _> = (1u64..)
+            .map(file)
+            .zip([e("1"), e("2"), none(), e("3")])
+            .collect();
         let mut asked = Vec::new();
         let mut extends = |then: &str, now: &str| {
             asked.push((then.to_owned(), now.to_owned()));

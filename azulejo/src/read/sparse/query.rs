@@ -325,10 +325,7 @@ impl Conditions {
 
 /// A delete means the fields that the array had when it was written: since then they may have been
 /// dropped, or replaced by others of the same names.
-fn bind_delete(
-    array: &Array,
-    delete: &DeleteCommit,
-) -> Result<(BoundCondition, Arc<[String]>)> {
+fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<(BoundCondition, Arc<[String]>)> {
     let enumerations = |name: &str| array.enumeration(name);
     let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
     // At times of their own choice programs delete by fields that came later.
