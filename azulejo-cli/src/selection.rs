@@ -103,11 +103,12 @@ fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
 pub fn names_of(schema: &ArraySchema, parts: &[String]) -> Vec<String> {
     let mut names = Vec::new();
     let mut left = parts;
-    while let Some(first) = left.first() {
-        let starts = (1..=left.len()).map(|len| left.split_at(len));
+    while let Some((first, others)) = left.split_first() {
+        let here = left;
+        let starts = (1..=here.len()).map(move |len| here.split_at(len));
         let mut joined = starts.map(|(start, rest)| (start.join(","), rest));
         let found = joined.find(|(name, _)| schema.field(name).is_some());
-        let (name, rest) = found.unwrap_or_else(|| (first.clone(), &left[1..]));
+        let (name, rest) = found.unwrap_or_else(|| (first.clone(), others));
         names.push(name);
         left = rest;
     }

@@ -101,14 +101,17 @@ fn columns_that_no_line_has_are_refused() {
 #[test]
 fn files_that_were_added_before_one_failed_are_told() {
     let dir = tempfile::tempdir().expect("a folder");
-    let uri = array(dir.path());
     let file = |name: &str, text: &str| {
         let path = dir.path().join(name);
         std::fs::write(&path, text).expect("a file");
         path.to_str().expect("a path").to_owned()
     };
-    let good = file("good.csv", "x,s\n20,f\n21,g\n");
-    let bad = file("bad.csv", "x,s\nnone,h\n");
+    let first = file("first.csv", "s,v\na,1\n");
+    let good = file("good.csv", "s,v\nb,2\nc,3\n");
+    let bad = file("bad.csv", "s\nd\n");
+    let uri = dir.path().join("rows");
+    let uri = uri.to_str().expect("a path").to_owned();
+    azulejo(&["import", &first, &uri]).assert().success();
     let args = ["import", &good, &bad, &uri, "--append", "--json"];
     let output = azulejo(&args).output().expect("it runs");
     assert!(!output.status.success());
