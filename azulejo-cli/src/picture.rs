@@ -13,7 +13,7 @@ use crate::output::canvas::Canvas;
 use crate::output::colour_map::ColourMap;
 use crate::output::picture::{Colour, Missing, Sample, Scale, each_value};
 use crate::output::raster::Raster;
-use crate::selection::{Coordinates, Selection, select};
+use crate::selection::{Coordinates, Selection, names_of, select};
 use crate::session::Session;
 use azulejo::format::schema::{FieldIndex, shown_names};
 use azulejo::{Array, ColumnBuffers, ColumnSet};
@@ -74,7 +74,9 @@ impl Subject<'_> {
         let schema = self.array.schema();
         let attributes: Vec<&str> = schema.attributes.iter().map(|a| a.name.as_str()).collect();
         let shown = shown_names(attributes.iter().copied());
-        match (self.cells.attrs.as_deref(), &attributes[..]) {
+        let named = self.cells.attrs.as_deref();
+        let named = named.map(|parts| names_of(schema, parts));
+        match (named.as_deref(), &attributes[..]) {
             (Some([name]), _) => match schema.field(name) {
                 Some(FieldIndex::Attribute(_)) => Ok(Some(name.clone())),
                 _ => Err(CliError::usage(format!(

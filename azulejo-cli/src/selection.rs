@@ -8,7 +8,7 @@ use crate::args::{CellArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};
 use azulejo::Array;
 use azulejo::format::schema::{Dimension, FieldIndex, Layout, shown_names};
-use azulejo::format::{NdRectangle, Range};
+use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Subarray};
 use range_text::{RangeText, parse_range};
@@ -52,7 +52,8 @@ pub enum Coordinates {
 /// Turns arguments into a selection of `array`'s cells.
 pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> Result<Selection> {
     let schema = array.schema();
-    let fields = fields(array, args.attrs.as_deref(), coordinates)?;
+    let named = args.attrs.as_deref().map(|parts| names_of(schema, parts));
+    let fields = fields(array, named.as_deref(), coordinates)?;
     let mut shape = None;
     let subarray = match &args.cells.points {
         Some(file) => Some(Subarray::Points(points::read(schema, file)?)),
@@ -97,6 +98,23 @@ fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
 }
 
 /// The columns: as named, otherwise dimensions (if wanted) and attributes.
+/// The fields that a list names which was cut at its commas: what is none by itself and is one with
+/// what follows has commas in its name.
+pub fn names_of(schema: &ArraySchema, parts: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut left = parts;
+    while let Some((first, others)) = left.split_first() {
+        let here = left;
+        let starts = (1..=here.len()).map(move |len| here.split_at(len));
+        let mut joined = starts.map(|(start, rest)| (start.join(","), rest));
+        let found = joined.find(|(name, _)| schema.field(name).is_some());
+        let (name, rest) = found.unwrap_or_else(|| (first.clone(), others));
+        names.push(name);
+        left = rest;
+    }
+    names
+}
+
 fn fields(
     array: &Array,
     named: Option<&[String]>,

@@ -66,6 +66,66 @@ fn many_fragments_become_one_and_the_old_ones_go() {
 }
 
 #[test]
+fn attributes_whose_names_have_commas_can_be_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("a.csv");
+    std::fs::write(&file, "x,\"b,c\",d\n1,2,3\n").expect("a file");
+    let uri = dir.path().join("a");
+    let (file, uri) = (file.to_str().expect("a path"), uri.to_str().expect("one"));
+    azulejo(&["import", file, uri, "--dims", "x", "--sparse"])
+        .assert()
+        .success();
+    for (names, line) in [("d,b,c", "1,3,2\n"), ("x,b,c", "1,2\n"), ("d", "1,3\n")] {
+        let cat = azulejo(&["cat", uri, "--format", "csv", "--attrs", names]).output();
+        let text = String::from_utf8(cat.expect("it runs").stdout).expect("text");
+        assert!(text.ends_with(line), "{names}: {text}");
+    }
+    azulejo(&["cat", uri, "--attrs", "b,d"]).assert().failure();
+}
+
+#[test]
+fn columns_that_no_line_has_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let uri = array(dir.path());
+    let file = dir.path().join("more.ndjson");
+    let lines = "{\"x\": 30, \"s\": \"f\", \"more\": 1}\n";
+    std::fs::write(&file, lines).expect("a file");
+    let file = file.to_str().expect("a path");
+    let add = |columns: &str| azulejo(&["import", file, &uri, "--append", "--columns", columns]);
+    add("x,s,mroe").assert().failure();
+    add("x,s,more").assert().success();
+    add("x,s").assert().success();
+}
+
+/// What the files before have added is told in the document, though a later one fails.
+#[test]
+fn files_that_were_added_before_one_failed_are_told() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    };
+    let first = file("first.csv", "s,v\na,1\n");
+    let good = file("good.csv", "s,v\nb,2\nc,3\n");
+    let bad = file("bad.csv", "s\nd\n");
+    let uri = dir.path().join("rows");
+    let uri = uri.to_str().expect("a path").to_owned();
+    azulejo(&["import", &first, &uri]).assert().success();
+    let args = ["import", &good, &bad, &uri, "--append", "--json"];
+    let output = azulejo(&args).output().expect("it runs");
+    assert!(!output.status.success());
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["cells"], 2);
+    // Of what was only looked at nothing is in the array.
+    let output = azulejo(&args).arg("--dry-run").output().expect("it runs");
+    assert!(!output.status.success());
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("are in the array"), "{said}");
+}
+
+#[test]
 fn check_finds_a_file_that_is_cut_and_an_orphan() {
     let dir = tempfile::tempdir().expect("a folder");
     let uri = array(dir.path());

@@ -113,6 +113,12 @@ impl BoundCondition {
         })
     }
 
+    /// What a delete keeps of the cells of a fragment that has other labels under some attributes
+    /// than the delete means: no test of these takes a cell away.
+    pub(crate) fn keeping(&self, relabelled: &[String]) -> Self {
+        Self(bind::keeping(&self.0, relabelled))
+    }
+
     /// Whether a fragment of this schema has the cells of all fields that are tested.
     pub(crate) fn fits(&self, fragment: &ArraySchema, relabelled: &[String]) -> bool {
         self.0.present(fragment, relabelled).all(|present| present)

@@ -672,6 +672,84 @@ fn cells_do_not_take_the_labels_that_came_later() {
     }
 }
 
+/// An attribute is dropped with its labels and comes back: with the old ones and more, numbers mean
+/// what they meant. With others, a delete by a new label takes no cell of an old one.
+#[test]
+fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
+    let words = |words: &[&str]| {
+        let words = words.iter().copied();
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
+    for (labels, before, expected) in [
+        (["red", "green", "blue"], [0u8, 1], vec![1u8, 1]),
+        (["x", "y", "z"], [255, 255], vec![255, 255, 1]),
+    ] {
+        let context = context();
+        let builder = ArraySchema::sparse()
+            .dimension("x", 0i64..=9, 5)
+            .attribute("a", Datatype::Int32)
+            .enumeration(words(&["red", "green"]))
+            .attribute_with(colour());
+        create(&context, builder);
+        let write = |first: i64, indices: &[u8], time: u64| {
+            let last = first + indices.len() as i64 - 1;
+            let columns = vec![
+                ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
+                ColumnBuffers::of_values("w", indices.to_vec()),
+                ColumnBuffers::of_values("x", (first..=last).collect()),
+            ];
+            let options = WriteOptions::new().timestamp(time);
+            let mut writer = context.array(URI).writer(options).unwrap();
+            writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+            writer.finish().unwrap();
+        };
+        let read = |time: u64| -> Vec<u8> {
+            let options = ReadOptions::new().fields(["w"]);
+            let cells = at(&context, time).read(options).unwrap();
+            let cells = cells.read_all().unwrap();
+            let read = cells.column("w").unwrap().values::<u8>().unwrap();
+            read.to_vec()
+        };
+        let array = context.array(URI);
+        write(0, &[0, 1], 10);
+        let drop = SchemaEvolution {
+            drop_attributes: vec!["w".to_owned()],
+            drop_enumerations: vec!["words".to_owned()],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&drop, Some(20)).unwrap();
+        let add = SchemaEvolution {
+            add_enumerations: vec![words(&labels)],
+            add_attributes: vec![colour()],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&add, Some(30)).unwrap();
+        write(2, &[0, 1, 2], 40);
+        assert_eq!(read(45)[..2], before);
+        let first = format!("w = '{}' or w = '{}'", labels[0], labels[2]);
+        let now = at(&context, 45);
+        let deleted = now.condition(&first).unwrap();
+        array.delete_cells(&deleted, Some(50)).unwrap();
+        assert_eq!(read(60), expected, "{labels:?}");
+        // The schema goes on; what the delete means stays.
+        let more = SchemaEvolution {
+            add_attributes: vec![Attribute::new("b", Datatype::Int32, CellValNum::ONE)],
+            ..SchemaEvolution::default()
+        };
+        array.evolve(&more, Some(70)).unwrap();
+        assert_eq!(read(80), expected, "{labels:?}");
+        let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
+        array.consolidate(&all).unwrap();
+        array
+            .vacuum(Mode::Fragments, VacuumOptions::default())
+            .unwrap();
+        assert_eq!(read(80), expected, "{labels:?}");
+        // Fragments of the old labels alone are merged in their own schema.
+        assert_eq!(read(15), [0, 1]);
+    }
+}
+
 #[test]
 fn merged_cells_of_an_upgraded_array_keep_their_moments() {
     let context = context();

@@ -65,8 +65,12 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         let imported = import(session, &args, &mut files);
         if at > 0 && imported.is_err() && makes {
             undo(session, &args.uri);
-        } else if at > 0 && imported.is_err() {
+        } else if at > 0 && imported.is_err() && !args.dry_run {
             session.output.note("the files before it are in the array");
+            // Programs are told what these have added, too.
+            if let Some(document) = together(std::mem::take(&mut documents), false) {
+                session.output.write_json(&document)?;
+            }
         }
         documents.extend(imported?);
         // What follows goes into the array that the first file made.
@@ -169,6 +173,9 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     let mut source = Source::open(input, args)?;
     if args.append {
         return append(session, args, files, &mut source);
+    }
+    if args.shape.schema.is_some() && !source.names().is_empty() {
+        check_columns(args, source.names())?;
     }
     // JSON lines have no names yet.
     let text = &args.text;
@@ -430,6 +437,7 @@ fn append(
         check_columns(args, source.names())?;
     }
     let columns = args.columns.clone();
+    let had_names = !source.names().is_empty();
     let profiles = match args.dry_run {
         true => {
             let look = existing::label_look(columns, &schema, true);
@@ -437,6 +445,10 @@ fn append(
         }
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
+    // Lines of which there are none have no keys either.
+    if !had_names && profiles.first().is_some_and(|profile| profile.rows > 0) {
+        check_columns(args, source.names())?;
+    }
     let handle = session.context.array(&args.uri);
     // Rows go behind the end, and over nothing: until they are there, where it is must not change.
     let hold = (schema.is_dense() && !args.dry_run).then(|| handle.hold());

@@ -1,7 +1,7 @@
 //! The lengths that Arrow's IPC files state. Their reader takes memory for whatever is stated, and
 //! the program ends where there is not so much: those of damaged files are looked at before.
 
-use arrow_ipc::{Message, root_as_footer, root_as_message};
+use arrow_ipc::{CompressionType, Message, root_as_footer, root_as_message};
 use std::io::{Read, Result, Seek, SeekFrom};
 
 /// What comes before the length of a message.
@@ -12,6 +12,10 @@ const TAIL: u64 = 10;
 const PREFIX: u64 = 8;
 /// Zstandard makes no more of a byte than half of this.
 const MOST_OF_A_BYTE: u64 = 1 << 16;
+/// LZ4 repeats no more for each byte.
+const MOST_OF_A_BYTE_LZ4: u64 = 1 << 8;
+/// The longest header of a frame of Zstandard.
+const ZSTD_HEADER: u64 = 18;
 
 /// Whether no message of a stream, `size` bytes long, states more than there is.
 pub fn stream_fits(from: &mut (impl Read + Seek), size: u64) -> Result<bool> {
@@ -106,8 +110,14 @@ fn buffers_fit(
 ) -> Result<bool> {
     let batch = message.header_as_record_batch();
     let batch = batch.or_else(|| message.header_as_dictionary_batch()?.data());
-    let Some(batch) = batch.filter(|batch| batch.compression().is_some()) else {
+    let compression = batch.and_then(|batch| batch.compression());
+    let (Some(batch), Some(compression)) = (batch, compression) else {
         return Ok(true);
+    };
+    let is_lz4 = compression.codec() == CompressionType::LZ4_FRAME;
+    let most_of_a_byte = match is_lz4 {
+        true => MOST_OF_A_BYTE_LZ4,
+        false => MOST_OF_A_BYTE,
     };
     for buffer in batch.buffers().into_iter().flatten() {
         let (Ok(offset), Ok(length)) = (
@@ -127,12 +137,45 @@ fn buffers_fit(
         };
         let stated = stated.try_into().map_or(0, i64::from_le_bytes);
         // Those that are not compressed state -1.
-        let most = stored.saturating_mul(MOST_OF_A_BYTE);
-        if u64::try_from(stated).is_ok_and(|stated| stated > most) {
+        let Ok(stated) = u64::try_from(stated) else {
+            continue;
+        };
+        if stated > stored.saturating_mul(most_of_a_byte) {
+            return Ok(false);
+        }
+        if is_lz4 {
+            continue;
+        }
+        let header = stored.min(ZSTD_HEADER);
+        let header = bytes_at(from, at + offset + PREFIX, header, at + body)?;
+        let known = header.and_then(|header| zstd_length(&header));
+        if known.is_some_and(|known| known != stated) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// The length of what a frame of Zstandard holds, if its header says so.
+fn zstd_length(frame: &[u8]) -> Option<u64> {
+    let (descriptor, rest) = frame
+        .strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?
+        .split_first()?;
+    let is_single = descriptor & 0x20 != 0;
+    let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
+    let rest = rest.get(usize::from(!is_single) + dictionary..)?;
+    let (length, more) = match (descriptor >> 6, is_single) {
+        (0, false) => return None,
+        (0, true) => (1, 0),
+        (1, _) => (2, 256),
+        (2, _) => (4, 0),
+        _ => (8, 0),
+    };
+    let mut number = [0; 8];
+    number
+        .get_mut(..length)?
+        .copy_from_slice(rest.get(..length)?);
+    u64::from_le_bytes(number).checked_add(more)
 }
 
 /// A number of four bytes; `None` beyond the end.
@@ -184,6 +227,37 @@ mod tests {
             true => file_fits(&mut from, size).unwrap(),
             false => stream_fits(&mut from, size).unwrap(),
         }
+    }
+
+    #[test]
+    fn lengths_that_no_codec_makes_are_found() {
+        let batch = batch();
+        let mut stream = Vec::new();
+        let schema = batch.schema();
+        let mut writer =
+            StreamWriter::try_new_with_options(&mut stream, &schema, options(true)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        assert!(fits(&stream, false));
+        let prefix = [&8_000i64.to_le_bytes()[..], &[0x04, 0x22, 0x4d, 0x18]].concat();
+        let mut windows = stream.windows(prefix.len());
+        let at = windows.position(|bytes| bytes == prefix).unwrap();
+        stream[at..at + 8].copy_from_slice(&(1i64 << 22).to_le_bytes());
+        assert!(!fits(&stream, false));
+    }
+
+    #[test]
+    fn frames_of_zstandard_say_how_long_they_are() {
+        let magic = [0x28, 0xb5, 0x2f, 0xfd];
+        let of = |header: &[u8]| zstd_length(&[&magic[..], header].concat());
+        assert_eq!(of(&[0x20, 7]), Some(7));
+        assert_eq!(of(&[0x60, 1, 1]), Some(0x101 + 256));
+        assert_eq!(of(&[0x80, 0x58, 1, 2, 0, 0]), Some(0x201));
+        assert_eq!(of(&[0xe1, 9, 1, 0, 0, 0, 0, 0, 0, 1]), Some((1 << 56) + 1));
+        assert_eq!(of(&[0x00, 0x58]), None);
+        assert_eq!(of(&[0x60, 1]), None);
+        assert_eq!(zstd_length(b"text"), None);
     }
 
     #[test]

@@ -72,8 +72,16 @@ pub fn member_name(name: &str) -> String {
     }
 }
 
-/// Makes the arrays; the number of cells. Of what it has begun the caller deletes what is left.
-pub fn make(session: &Session, plan: &Plan, uri: &str, at: Option<u64>) -> Result<u64> {
+/// Makes the arrays; the number of cells. Of what it has begun the caller deletes what is left. An
+/// array that is the whole is `made_at` a time, by which it is told from others, whenever its cells
+/// are written.
+pub fn make(
+    session: &Session,
+    plan: &Plan,
+    uri: &str,
+    at: Option<u64>,
+    made_at: Option<u64>,
+) -> Result<u64> {
     let root = uri.trim_end_matches('/');
     let place = |path: &str| match path.is_empty() {
         true => root.to_owned(),
@@ -99,7 +107,8 @@ pub fn make(session: &Session, plan: &Plan, uri: &str, at: Option<u64>) -> Resul
     let mut done = 0;
     for variable in &plan.variables {
         let array = session.context.array(&place(&variable.path));
-        match at {
+        let whole = made_at.filter(|_| variable.path.is_empty());
+        match at.or(whole) {
             Some(at) => array.create_at(variable.array.clone(), at)?,
             None => array.create(variable.array.clone())?,
         }

@@ -17,12 +17,14 @@ use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
 use azulejo_format::commit::{Delete, Update, VacuumList};
 use azulejo_format::path::{
-    FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, Suffix, fragment_version,
+    FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, Suffix, enumeration_path,
+    fragment_version,
 };
+use azulejo_format::schema::Enumeration;
 use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
 use bytes::Bytes;
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a
@@ -64,11 +66,60 @@ impl Schemas {
         latest_name: String,
     ) -> Self {
         Self {
-            relabelled: relabelled(&all, &latest_name),
+            relabelled: relabelled(&all, &latest_name, &mut |_, _| false),
             latest,
             latest_name,
             all,
         }
+    }
+
+    /// Takes those labels for the same that begin those of the schema that counts, which a look at
+    /// them tells: few arrays have any to be looked at.
+    async fn compare_labels(
+        &mut self,
+        context: &Context,
+        location: &Location,
+        waiting: Waiting,
+    ) -> Result<()> {
+        if self.relabelled.is_empty() {
+            return Ok(());
+        }
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut ask = |then: &str, now: &str| {
+            pairs.push((then.to_owned(), now.to_owned()));
+            false
+        };
+        relabelled(&self.all, &self.latest_name, &mut ask);
+        pairs.sort();
+        pairs.dedup();
+        let files: BTreeSet<&String> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+        let paths: Vec<String> = files.iter().map(|file| enumeration_path(file)).collect();
+        let wanted = paths.iter().map(String::as_str);
+        let read = match read_objects_as(context, location, wanted, waiting).await {
+            Ok(read) => read,
+            // Labels that are gone are not those of now; who asks for these hears of it.
+            Err(Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut known = HashMap::new();
+        for ((file, path), bytes) in files.iter().zip(&paths).zip(&read) {
+            // Those that are damaged are not taken for the same; who asks for them hears of it.
+            let payload = generic_tile(context, location, path, bytes);
+            if let Some(labels) = payload.ok().and_then(|p| Enumeration::decode(&p).ok()) {
+                known.insert(file.as_str(), labels);
+            }
+        }
+        let mut extends = |then: &str, now: &str| {
+            let both = known.get(then).zip(known.get(now));
+            both.is_some_and(|(then, now)| now.values_begin_with(then))
+        };
+        self.relabelled = relabelled(&self.all, &self.latest_name, &mut extends);
+        Ok(())
+    }
+
+    /// The schemas that have other labels, and the attributes that have them.
+    pub(super) fn all_relabelled(&self) -> &[Relabelled] {
+        &self.relabelled
     }
 
     /// The attributes of a schema whose labels were others.
@@ -238,6 +289,10 @@ async fn open_listed(
             .named(name)
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
         schemas = Schemas::new(schemas.all, latest, name.clone());
+    }
+    if !scope.schemas_only {
+        let compared = schemas.compare_labels(context, &location, waiting);
+        compared.await?;
     }
     let mut committed = commits.committed(&location, directory)?;
     let CommitFiles {

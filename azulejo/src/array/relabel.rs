@@ -3,7 +3,7 @@
 use super::directory::sort_schemas;
 use azulejo_format::ArraySchema;
 use azulejo_format::timestamped_name::TimestampedName;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A schema and those of its attributes whose labels are others than those of the same names in the
@@ -16,9 +16,15 @@ pub(crate) type Relabelled = (Arc<ArraySchema>, Arc<[String]>);
 /// An enumeration that is extended keeps its name from schema to schema. Where a schema in between
 /// lacks it, it was dropped, and what came back under its name is another one: `red`, `green` and
 /// `blue` are not `x`, `y` and `z`. An attribute that has labels in one of them only keeps its
-/// values, which are then numbers there. Of schemas of one moment only the last has ever counted for
+/// values, which are then numbers there. Where what came back begins with all that was dropped,
+/// which `extends` says of the files of two enumerations (the earlier one, then the later), a number
+/// means what it meant, and the labels are no others. Of schemas of one moment only the last has ever counted for
 /// sure: others in their order by name may be a drop that took no effect.
-pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) -> Vec<Relabelled> {
+pub(crate) fn relabelled(
+    all: &BTreeMap<String, Arc<ArraySchema>>,
+    now: &str,
+    extends: &mut dyn FnMut(&str, &str) -> bool,
+) -> Vec<Relabelled> {
     let Some(latest) = all.get(now).filter(|_| all.len() > 1) else {
         return Vec::new();
     };
@@ -45,21 +51,31 @@ pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) ->
         .collect();
     let (before, after) = schemas.split_at(place);
     let mut found = Vec::new();
-    let mut look = |schemas: &mut dyn Iterator<Item = &(&Arc<ArraySchema>, bool)>| {
-        // What every schema has between the one that counts and the one that is looked at.
-        let mut continued: HashSet<&str> = files.keys().copied().collect();
+    let mut look = |schemas: &mut dyn Iterator<Item = &(&Arc<ArraySchema>, bool)>, back: bool| {
+        // Of an attribute and its enumeration, whether their numbers mean what they mean now, for as
+        // long as every schema has the enumeration on the way from the one that counts.
+        let mut continued: HashMap<(&str, &str), bool> =
+            labels.iter().map(|(a, name)| ((*a, *name), true)).collect();
         for (schema, counted) in schemas {
             let theirs = self::files(schema);
-            continued.retain(|name| !counted || theirs.contains_key(name));
-            let is_other = |attribute: &str, name: &str| match labels.get(attribute) {
-                Some(now) => {
-                    *now != name || files.get(name) != theirs.get(name) && !continued.contains(name)
-                }
-                None => false,
-            };
+            continued.retain(|(_, name), _| !counted || theirs.contains_key(name));
             let attributes = schema.attributes.iter().filter(|a| {
-                let labels = a.enumeration.as_deref();
-                labels.is_some_and(|name| is_other(&a.name, name))
+                let now = labels.get(a.name.as_str());
+                let Some((now, name)) = now.copied().zip(a.enumeration.as_deref()) else {
+                    return false;
+                };
+                let of_now = files.get(now).copied().unwrap_or_default();
+                let of_then = theirs.get(name).copied().unwrap_or_default();
+                if now == name && of_now == of_then {
+                    return false;
+                }
+                // What came before in a row of labels begins them, what came after begins with them.
+                let row = continued.entry((a.name.as_str(), name));
+                !*row.or_insert_with(|| match back {
+                    _ if of_then.is_empty() || of_now.is_empty() => false,
+                    true => extends(of_then, of_now),
+                    false => extends(of_now, of_then),
+                })
             });
             let others: Arc<[String]> = attributes.map(|a| a.name.clone()).collect();
             if !others.is_empty() {
@@ -67,8 +83,8 @@ pub(crate) fn relabelled(all: &BTreeMap<String, Arc<ArraySchema>>, now: &str) ->
             }
         }
     };
-    look(&mut before.iter().rev());
-    look(&mut after.iter().skip(1));
+    look(&mut before.iter().rev(), true);
+    look(&mut after.iter().skip(1), false);
     found
 }
 
@@ -89,7 +105,7 @@ mod tests {
 
     /// Whether attributes of the schema of one file have other labels in that of another.
     fn have_other_labels(all: &BTreeMap<String, Arc<ArraySchema>>, then: &str, now: &str) -> bool {
-        let mut others = relabelled(all, now).into_iter();
+        let mut others = relabelled(all, now, &mut |_, _| false).into_iter();
         others.any(|(schema, _)| Arc::ptr_eq(&schema, &all[then]))
     }
 
@@ -122,7 +138,7 @@ mod tests {
             assert!(!have_other_labels(&all, &last, &last));
             let others = have_other_labels(&all, &file(1), &last);
             assert_eq!(have_other_labels(&all, &last, &file(1)), others);
-            let found = relabelled(&all, &last);
+            let found = relabelled(&all, &last, &mut |_, _| false);
             assert!(found.iter().all(|(_, names)| **names == ["a".to_owned()]));
             others
         };
@@ -135,6 +151,20 @@ mod tests {
         assert!(history(vec![e("1"), none(), e("2"), e("3")]));
         let other = || schema(&[("f", "2")], Some("f"));
         assert!(history(vec![e("1"), none(), other()]));
+        // Added again so that they begin with those that were dropped.
+        let all: BTreeMap<_, _> = (1u64..)
+            .map(file)
+            .zip([e("1"), e("2"), none(), e("3")])
+            .collect();
+        let mut asked = Vec::new();
+        let mut extends = |then: &str, now: &str| {
+            asked.push((then.to_owned(), now.to_owned()));
+            true
+        };
+        assert!(relabelled(&all, &file(4), &mut extends).is_empty());
+        assert!(relabelled(&all, &file(1), &mut extends).is_empty());
+        let pair = |then: &str, now: &str| (then.to_owned(), now.to_owned());
+        assert_eq!(asked, [pair("2", "3"), pair("1", "3")]);
         // Labels that came to numbers, or were taken from them.
         assert!(!history(vec![none(), e("1")]));
         assert!(!history(vec![e("1"), none()]));

@@ -5,6 +5,7 @@ use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::open::{self, OpenScope, Opened, Schemas, Unread};
+use super::relabel::Relabelled;
 use super::{Array, Contents, TimeRange, footers};
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
@@ -355,6 +356,11 @@ impl Snapshot {
     #[must_use]
     pub fn schemas(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
         &self.inner.schemas.all
+    }
+
+    /// The schemas that have other labels than [`Self::schema`], and the attributes that have them.
+    pub(crate) fn relabelled(&self) -> &[Relabelled] {
+        self.inner.schemas.all_relabelled()
     }
 
     /// All schemas: the one that was the latest at a time, those before it, newest first, then

@@ -297,6 +297,15 @@ pub(super) fn for_fragment(
     compact(&bound.fields, &bound.types, root)
 }
 
+/// The condition where all tests of some fields hold.
+pub(super) fn keeping(bound: &BoundTree, fields: &[String]) -> BoundTree {
+    let root = bound.root.settled(&|leaf| {
+        let name = bound.fields.get(leaf.field)?;
+        fields.iter().any(|field| **field == **name).then_some(true)
+    });
+    compact(&bound.fields, &bound.types, root)
+}
+
 impl Node {
     pub(super) fn visit(&mut self, act: &mut impl FnMut(&mut Leaf)) {
         match self {

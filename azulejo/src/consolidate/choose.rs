@@ -528,7 +528,11 @@ impl<'a> Candidates<'a> {
             let Some(target) = schemas.get(target_name) else {
                 return false;
             };
-            let others = relabelled(schemas, target_name);
+            // Labels that were compared are known of the latest schema; of others they are taken apart.
+            let others = match *target_name == self.latest {
+                true => self.array.relabelled().to_vec(),
+                false => relabelled(schemas, target_name, &mut |_, _| false),
+            };
             let is_other = |schema: &Arc<ArraySchema>| {
                 let mut others = others.iter();
                 others.any(|(other, _)| Arc::ptr_eq(other, schema))

@@ -86,8 +86,12 @@ pub fn run(session: &mut Session, args: &ImportArgs, path: &Path, kind: Kind) ->
         None => {}
     }
     optimize::choose_for_dataset(session, &mut plan, args.fields.goal())?;
-    object.begin_making(&source_text(args), None)?;
-    let made = dataset::make(session, &plan, &args.uri, args.at);
+    // A group has no time.
+    let is_array = plan.variables.iter().any(|v| v.path.is_empty());
+    let at = args.at.unwrap_or_else(azulejo::clock::next_timestamp);
+    let made_at = is_array.then_some(at);
+    object.begin_making(&source_text(args), made_at)?;
+    let made = dataset::make(session, &plan, &args.uri, args.at, made_at);
     if let Err(CliError::Engine(azulejo::Error::AlreadyExists { .. })) = &made {
         // Somebody else was faster, and what lies there is theirs.
         let _ = object.end_making();

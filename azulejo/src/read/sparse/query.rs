@@ -19,6 +19,7 @@ use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle, Range};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A condition that cells of one fragment must meet to be results.
 #[derive(Debug)]
@@ -298,8 +299,8 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -
 /// that they keep).
 struct Conditions {
     query: Option<BoundCondition>,
-    /// As [`Array::deletes`].
-    deletes: Vec<BoundCondition>,
+    /// As [`Array::deletes`], each with the attributes whose labels were others at its time.
+    deletes: Vec<(BoundCondition, Arc<[String]>)>,
 }
 
 impl Conditions {
@@ -324,14 +325,30 @@ impl Conditions {
 
 /// A delete means the fields that the array had when it was written: since then they may have been
 /// dropped, or replaced by others of the same names.
-fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundCondition> {
+fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<(BoundCondition, Arc<[String]>)> {
     let enumerations = |name: &str| array.enumeration(name);
     let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
     // At times of their own choice programs delete by fields that came later.
     let fitting = array
         .schemas_around(delete.timestamp)
-        .find_map(|schema| bind(schema).ok());
-    fitting.map_or_else(|| bind(array.schema()), Ok)
+        .find_map(|schema| Some((bind(schema).ok()?, schema)));
+    let Some((condition, schema)) = fitting else {
+        return Ok((bind(array.schema())?, Arc::default()));
+    };
+    let mut others = array.relabelled().iter();
+    let others = others.find(|(of, _)| Arc::ptr_eq(of, schema));
+    let others = others.map(|(_, others)| Arc::clone(others));
+    Ok((condition, others.unwrap_or_default()))
+}
+
+/// The attributes of a fragment that have other labels than a delete means, of which `others` were
+/// others at its time than they are now. Where both differ from those of now nothing tells whether
+/// they differ from each other, and indices are compared as they are stored.
+fn relabelled_since(fragment: &Fragment, others: &[String]) -> Vec<String> {
+    let theirs = fragment.relabelled();
+    let then = others.iter().filter(|name| !theirs.contains(name));
+    let now = theirs.iter().filter(|name| !others.contains(name));
+    then.chain(now).cloned().collect()
 }
 
 /// The selection where dimensions that are not restricted are so by the current domain; `None` if
@@ -401,7 +418,8 @@ fn bind_fragment(
     if let Some(condition) = &conditions.query {
         add_test(&mut query, fragment, condition, None, None)?;
     }
-    for (i, (delete, condition)) in array.deletes().iter().zip(&conditions.deletes).enumerate() {
+    let deletes = array.deletes().iter().zip(&conditions.deletes);
+    for (i, (delete, (condition, others))) in deletes.enumerate() {
         if delete.timestamp < written.start {
             continue;
         }
@@ -412,10 +430,11 @@ fn bind_fragment(
                 .contains(&delete.name);
         if !applied {
             let later = fragment.has_timestamps() && delete.timestamp <= written.end;
+            let relabelled = relabelled_since(fragment, others);
             add_test(
                 &mut query,
                 fragment,
-                condition,
+                &condition.keeping(&relabelled),
                 later.then_some(delete.timestamp),
                 Some(i),
             )?;
@@ -442,7 +461,7 @@ fn add_test(
     until: Option<u64>,
     delete: Option<usize>,
 ) -> Result<()> {
-    // Deletes are of indices as they are stored, whatever these stand for.
+    // What deletes mean by labels has been seen to, and they are of indices as these are stored.
     let relabelled = match delete {
         None => fragment.relabelled(),
         Some(_) => &[],
