@@ -279,3 +279,12 @@ def test_columns_of_polars_that_are_null_throughout(tmp_path):
     array = az.create(tmp_path / "b", schema)
     array.write(frame)
     assert array.query(order="row").to_polars()["none"].to_list() == [None, None]
+
+
+def test_columns_of_polars_that_hold_objects_are_refused(tmp_path):
+    """They are where the objects lie in memory."""
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"i": [1], "what": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(TypeError, match="column 'what'.* Object"):
+        az.write(tmp_path / "a", frame, index="i")
+    assert az.object_type(tmp_path / "a") is None

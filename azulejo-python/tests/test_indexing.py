@@ -270,3 +270,9 @@ def test_lists_that_count_from_a_far_end(tmp_path, kind, last):
     assert array.vindex[np.array([last, last - 1], kind)].tolist() == [7, 6]
     with pytest.raises(IndexError):
         array.vindex[[-last - 2 if kind == "uint8" else -(2**63), last]] if kind != "uint64" else array[last + 1]
+
+
+def test_out_that_is_masked_shows_what_is_read(tmp_path):
+    array = az.write(tmp_path / "a", np.arange(6).reshape(2, 3))
+    out = np.ma.array(np.zeros((2, 3), int), mask=True)
+    assert array.read(..., out=out).tolist() == [[0, 1, 2], [3, 4, 5]]

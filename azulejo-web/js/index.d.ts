@@ -20,7 +20,7 @@ export type Selection =
 export type Select = Record<string, Selection>;
 
 /** A moment, or a span of time with both ends included: milliseconds since 1970, dates, or texts of dates. */
-export type Moment = number | string | Date;
+export type Moment = Whole | string | Date;
 export type At = Moment | [from: Moment | undefined, to: Moment | undefined];
 
 export interface Entry {

@@ -59,7 +59,10 @@ function parse(text) {
 
 /** Milliseconds since 1970 of a moment, or of the two ends of a span. */
 function times(at) {
-  const ms = (t) => (t === undefined || t === null ? undefined : Number(new Date(t)));
+  const ms = (t) => {
+    if (t === undefined || t === null) return undefined;
+    return Number(new Date(typeof t === "bigint" ? Number(t) : t));
+  };
   const [start, end] = Array.isArray(at) ? at.map(ms) : [undefined, ms(at)];
   if (Number.isNaN(start) || Number.isNaN(end)) {
     throw new AzulejoError("InvalidArgument", `${at} is no time`);
@@ -69,10 +72,18 @@ function times(at) {
 
 const bytesOf = (key) => (typeof key === "string" ? new TextEncoder().encode(key) : key);
 
+function urlOf(place) {
+  try {
+    return new URL(place, globalThis.location?.href);
+  } catch (cause) {
+    throw new AzulejoError("InvalidArgument", `${place} is no URL`, { cause });
+  }
+}
+
 /** A source, the URI of its root, and what is to be opened in it. */
 function locate(place, options) {
   if (typeof place === "string" || place instanceof URL) {
-    const url = new URL(place, globalThis.location?.href);
+    const url = urlOf(place);
     if (url.protocol !== "http:" && url.protocol !== "https:") {
       const text = `${place}: only http:// and https:// are URLs that a browser reads`;
       throw new AzulejoError("Unsupported", text);
@@ -221,7 +232,8 @@ function metadataOf(entries) {
 export class AzulejoArray {
   kind = "array";
   #place;
-  #open;
+  /** What the module has open, until it is closed. */
+  #opened;
   #metadata;
   #enumerations = new Map();
   /** Open label arrays, or those being opened, by the names of labels. */
@@ -229,7 +241,7 @@ export class AzulejoArray {
 
   constructor(place, uri, opened) {
     this.#place = place;
-    this.#open = opened;
+    this.#opened = opened;
     this.uri = uri;
     const described = parse(opened.describe());
     /** The schema, in the form of `docs/schema-json.md`, without the enumerations' values. */
@@ -400,7 +412,13 @@ export class AzulejoArray {
 
   /** Gives back the module's memory; the collector does it too, some time. */
   close() {
-    this.#open.free();
+    this.#opened?.free();
+    this.#opened = undefined;
+  }
+
+  get #open() {
+    if (this.#opened) return this.#opened;
+    throw new AzulejoError("InvalidArgument", `${this.uri} was closed`, { uri: this.uri });
   }
 
   #progress({ onProgress }) {

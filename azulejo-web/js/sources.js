@@ -78,7 +78,13 @@ export function coalesce(ranges, gap = GAP, largest = LARGEST) {
 async function sideBySide(tasks, most) {
   let next = 0;
   const lane = async () => {
-    while (next < tasks.length) await tasks[next++]();
+    try {
+      while (next < tasks.length) await tasks[next++]();
+    } catch (error) {
+      // Nobody waits for what the other lanes would still ask for.
+      next = tasks.length;
+      throw error;
+    }
   };
   await Promise.all(Array.from({ length: Math.min(most, tasks.length) }, lane));
 }
@@ -190,7 +196,9 @@ export class HttpSource {
     }
     // Not every server knows ranges that count from the end, and browsers ask those of other origins
     // beforehand whether such may be asked for.
-    const size = await this.#request(path, { method: "HEAD", signal }, sizeOf);
+    // With a range it is sent as it is: of what a server compresses, the length would be that of the
+    // compressed bytes.
+    const size = await this.#request(path, { method: "HEAD", range: "bytes=0-", signal }, sizeOf);
     const start = Math.max(0, size - length);
     return [size === 0 ? new Uint8Array() : await this.#range(path, start, size, signal), size];
   }
@@ -360,6 +368,10 @@ async function entries(response, path, asked, counts) {
 }
 
 async function sizeOf(response, path) {
+  const encoding = response.headers.get("Content-Encoding") ?? "identity";
+  if (encoding !== "identity") {
+    throw failure("Range", path, `the server compresses it (${encoding}), and does not tell the file's size`);
+  }
   const length = response.headers.get("Content-Length");
   if (length === null) throw failure("Range", path, "the server does not tell the file's size");
   return Number(length);

@@ -1,5 +1,5 @@
 // What runs in the worker that `worker.js` starts.
-import { Column, open } from "./index.js";
+import { AzulejoError, Column, open } from "./index.js";
 
 const open_things = new Map();
 const under_way = new Map();
@@ -23,12 +23,12 @@ function described(thing) {
 async function answer(target, method, args, options) {
   if (target === 0) return described(await open(args[0], { ...args[1], ...options }));
   const thing = open_things.get(target);
-  if (!thing) throw new Error("the array is closed");
-  if (method === "io") return thing.io;
   if (method === "close") {
     open_things.delete(target);
-    return thing.close?.();
+    return thing?.close?.();
   }
+  if (!thing) throw new AzulejoError("InvalidArgument", "the array was closed");
+  if (method === "io") return thing.io;
   const all = { ...args.pop(), ...options };
   const result = await thing[method](...args, all);
   return method === "open" || method === "at" ? described(result) : result;

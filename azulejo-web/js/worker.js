@@ -65,11 +65,23 @@ export function startWorker() {
   const calls = new Calls(worker);
   return {
     open: async (where, { signal, ...options } = {}) => {
-      const place = where instanceof URL ? where.href : where;
+      const place = whole(where);
+      if (options.module !== undefined) options.module = whole(options.module);
       return remote(calls, await calls.call(0, "open", [place, options], { signal }));
     },
     close: () => calls.close(),
   };
+}
+
+/** A place as it can be sent. Relative URLs are the page's: the worker lies in another folder. */
+function whole(place) {
+  if (typeof place !== "string" && !(place instanceof URL)) return place;
+  try {
+    return new URL(place, globalThis.location?.href).href;
+  } catch {
+    // The worker says so.
+    return place;
+  }
 }
 
 function remote(calls, { handle, ...described }) {

@@ -371,3 +371,50 @@ test("near ranges are one request", () => {
   assert.equal(coalesce(ranges, 1, 100).length, 3);
   assert.equal(coalesce(ranges, 2, 8).length, 3);
 });
+
+test("what is closed says so, and may be closed again", async () => {
+  const grid = await openArray(demo("grid"));
+  grid.close();
+  grid.close();
+  const closed = { name: "AzulejoError", code: "InvalidArgument", message: /grid was closed/ };
+  await assert.rejects(grid.get({ y: 0, x: 0 }), closed);
+  await assert.rejects(grid.aggregate("count"), closed);
+  await assert.rejects(grid.query(), closed);
+  await assert.rejects(grid.metadata(), closed);
+});
+
+test("moments that were given may be asked for, and what is no URL is said", async () => {
+  const grid = await openArray(demo("grid"));
+  const [first] = grid.fragments.map((f) => f.timeRange[0]);
+  assert.equal((await grid.at(BigInt(first))).fragments.length, 1);
+  assert.equal((await grid.at([0n, BigInt(first)])).fragments.length, 1);
+  await assert.rejects(open("no url"), { name: "AzulejoError", code: "InvalidArgument", message: /no url is no URL/ });
+});
+
+/** They were looked for beside the worker's own script. */
+test("a worker is told URLs as the page means them", async () => {
+  const { Worker: worker, location } = globalThis;
+  const sent = [];
+  globalThis.Worker = class extends EventTarget {
+    postMessage(message) {
+      sent.push(message);
+    }
+    terminate() {}
+  };
+  globalThis.location = { href: "https://host/maps/index.html" };
+  try {
+    const { startWorker } = await import("../pkg/worker.js");
+    const started = startWorker();
+    const opened = ["data/t", new URL("https://other/t")].map((where) => started.open(where, { module: "x.wasm" }));
+    const ended = Promise.allSettled(opened);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(sent.map(({ args: [place] }) => place), ["https://host/maps/data/t", "https://other/t"]);
+    assert.equal(sent[0].args[1].module, "https://host/maps/x.wasm");
+    started.close();
+    assert.deepEqual((await ended).map(({ reason }) => reason.code), ["Cancelled", "Cancelled"]);
+  } finally {
+    Object.assign(globalThis, { Worker: worker, location });
+    if (worker === undefined) delete globalThis.Worker;
+    if (location === undefined) delete globalThis.location;
+  }
+});

@@ -89,6 +89,39 @@ test("a whole file may be longer than it is said to be", async () => {
   await assert.rejects(part.read([["http://host/file", 0, 100_000]]), { code: "Cut" });
 });
 
+test("what fails asks for nothing more", async () => {
+  let asked = 0;
+  const source = new HttpSource({
+    fetch: async (url) => {
+      asked++;
+      if (url.endsWith("/0")) return new Response("", { status: 403 });
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return new Response(new Uint8Array(4), { status: 206 });
+    },
+  });
+  const requests = Array.from({ length: 200 }, (_, i) => [`http://host/${i}`, 0, 4]);
+  await assert.rejects(source.read(requests), { code: "Refused" });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.ok(asked < 50, `${asked} requests`);
+});
+
+/** A server that compresses what is asked for whole, and knows no ranges that count from the end. */
+test("the size of a file is not that of what a server makes of it", async () => {
+  const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i & 255);
+  const answer = (compresses) => async (_, { method, headers: { Range: range } }) => {
+    const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(range ?? "") ?? [];
+    if (method === "HEAD") {
+      const packed = compresses || !range;
+      return new Response(null, { headers: packed ? { "Content-Encoding": "gzip", "Content-Length": "90" } : { "Content-Length": "1000" } });
+    }
+    if (!from) return new Response(bytes);
+    return new Response(bytes.slice(Number(from), Number(to) + 1), { status: 206 });
+  };
+  const [[tail, size]] = await new HttpSource({ fetch: answer(false) }).tails(["http://host/file"], 10);
+  assert.deepEqual([[...tail], size], [[...bytes.slice(990)], 1000]);
+  await assert.rejects(new HttpSource({ fetch: answer(true) }).tails(["http://host/file"], 10), { code: "Range" });
+});
+
 test("a server that is not there", async () => {
   await assert.rejects(openArray("http://127.0.0.1:9/array"), {
     name: "AzulejoError",

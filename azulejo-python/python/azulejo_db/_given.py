@@ -122,7 +122,12 @@ def streamed(data: Any) -> Any:
     """
     if type(data).__module__.partition(".")[0] != "polars" or not hasattr(data, "to_arrow"):
         return data
-    nothing = any(str(kind) == "Null" for kind in getattr(data, "dtypes", ()))
+    kinds = [str(kind) for kind in getattr(data, "dtypes", ())]
+    if any("Object" in kind for kind in kinds):
+        # As Arrow it gives where they lie in memory.
+        name = data.columns[next(i for i, kind in enumerate(kinds) if "Object" in kind)]
+        raise TypeError(f"column {name!r}: no attribute holds values of polars' type Object")
+    nothing = "Null" in kinds
     return data.to_arrow() if nothing else data
 
 

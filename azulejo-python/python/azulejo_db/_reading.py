@@ -214,11 +214,14 @@ class Reading:
         if out.size:
             query = request([name], ranges=box.ranges, work=self._work(box, [name]))
             reader = _async.watched(self.core.read(query))
-            memory, done, complete = out.reshape(-1).view(np.uint8), 0, False
+            memory, done, complete = np.ma.getdata(out).reshape(-1).view(np.uint8), 0, False
             size = self.dtype.itemsize * math.prod(self._cell_type(name)[1])
             while not complete and done < len(memory):
                 cells, complete = reader.read_into([(memory[done:], None, None)])
                 done += cells * size
+        if isinstance(out, np.ma.MaskedArray):
+            # Every cell is one that was read.
+            out.mask = np.ma.nomask
         return out
 
     def _plain_cells(self) -> str:
