@@ -27,11 +27,13 @@ const MOST_BOXES: usize = 64;
 /// all cells between the least and greatest coordinates, which must have been written before: they
 /// are read and written again as they are.
 ///
-/// All rows are held until they are sorted: `held` counts these and their copy.
+/// Rows are held until they are sorted: `held` counts these and their copy. Where there are more than
+/// memory takes, those that have come are written, as long as they fill few boxes, and the next are
+/// taken.
 ///
 /// # Errors
-/// [`DataFusionError::ResourcesExhausted`] for more rows than memory takes; rows of one cell, and
-/// such as lie too far apart.
+/// [`DataFusionError::ResourcesExhausted`] for more rows than memory takes, where they fill many
+/// boxes; rows of one cell, and such as lie too far apart.
 pub fn write_boxes(
     place: &ArrayHandle,
     (schema, arrow): (&SchemaRef, ArrowOptions),
@@ -41,21 +43,56 @@ pub fn write_boxes(
     held: &MemoryReservation,
 ) -> Result<u64> {
     let most = place.context().config().memory_budget / 2;
-    let (mut all, mut bytes) = (Vec::new(), 0u64);
-    while let Some(batch) = receive(&mut batches)? {
-        let more = bytes_of(&batch);
-        bytes = bytes.saturating_add(more as u64);
-        if bytes > most {
-            return Err(too_many(place, most));
+    let mut fragments = Fragments::new(place, wanted);
+    let mut count = 0;
+    loop {
+        let (mut part, mut bytes, mut more) = (Vec::new(), 0u64, false);
+        while let Some(batch) = receive(&mut batches)? {
+            let its = bytes_of(&batch);
+            held.try_grow(its.saturating_mul(2))?;
+            bytes = bytes.saturating_add(its as u64);
+            part.push(batch);
+            more = bytes > most;
+            if more {
+                break;
+            }
         }
-        held.try_grow(more.saturating_mul(2))?;
-        all.push(batch);
+        let rows = concat_batches(schema, &part)?;
+        drop(part);
+        if rows.num_rows() > 0 {
+            count += rows.num_rows() as u64;
+            let rows = sorted(&rows, dimensions)?;
+            let snapshot = place.snapshot_to_write().map_err(external)?;
+            let array = snapshot.schema();
+            let places = places_of(array, &rows)?;
+            let boxes = boxes_of(&places);
+            if places.has_twins() || fragments.have_any_of(&boxes) {
+                return Err(DataFusionError::Execution(format!(
+                    "{}: two rows are of the same cell",
+                    place.uri()
+                )));
+            }
+            let known = fragments.boxes.len();
+            if known + boxes.len() <= MOST_BOXES {
+                fragments.write(array, &rows, boxes, more || known > 0)?;
+            } else if more || known > 0 {
+                return Err(too_many(place, most));
+            } else {
+                let (whole, rows) =
+                    with_cells_between(place, array, (schema, arrow), &rows, &places)?;
+                fragments.write(array, &rows, vec![whole], false)?;
+            }
+        }
+        held.free();
+        if !more {
+            fragments.commit()?;
+            return Ok(count);
+        }
     }
-    let rows = concat_batches(schema, &all)?;
-    drop(all);
-    if rows.num_rows() == 0 {
-        return Ok(0);
-    }
+}
+
+/// Rows in the order of their cells.
+fn sorted(rows: &RecordBatch, dimensions: usize) -> Result<RecordBatch> {
     let keys = rows
         .columns()
         .iter()
@@ -65,30 +102,12 @@ pub fn write_boxes(
             options: None,
         });
     let order = lexsort_to_indices(&keys.collect::<Vec<_>>(), None)?;
-    let rows = take_record_batch(&rows, &order)?;
-    let snapshot = place.snapshot_to_write().map_err(external)?;
-    let array = snapshot.schema();
-    let places = places_of(array, &rows)?;
-    if places.has_twins() {
-        return Err(DataFusionError::Execution(format!(
-            "{}: two rows are of the same cell",
-            place.uri()
-        )));
-    }
-    let boxes = boxes_of(&places);
-    match boxes.len() <= MOST_BOXES {
-        true => write_each(place, array, &rows, &boxes, wanted)?,
-        false => {
-            let (whole, rows) = with_cells_between(place, array, (schema, arrow), &rows, &places)?;
-            write_each(place, array, &rows, &[whole], wanted)?;
-        }
-    }
-    Ok(rows.num_rows() as u64)
+    Ok(take_record_batch(rows, &order)?)
 }
 
 fn too_many(place: &ArrayHandle, most: u64) -> DataFusionError {
     DataFusionError::ResourcesExhausted(format!(
-        "{}: rows for a dense array are sorted in memory, where a statement may hold {most} bytes of them, half of sm.mem.total_budget: INSERT them in parts; nothing was written",
+        "{}: rows for a dense array are sorted in memory, {most} bytes at once (half of sm.mem.total_budget), and these fill more than {MOST_BOXES} boxes: let them come in the order of cells (ORDER BY), or INSERT them in parts; nothing was written",
         place.uri()
     ))
 }
@@ -246,47 +265,91 @@ fn boxes_of(places: &Places) -> Vec<RowBox> {
     boxes
 }
 
-/// Writes boxes of rows, each a fragment, which count together.
-fn write_each(
-    place: &ArrayHandle,
-    schema: &ArraySchema,
-    rows: &RecordBatch,
-    boxes: &[RowBox],
-    wanted: &StillWanted,
-) -> Result<()> {
-    let options = match boxes.len() {
-        1 => WriteOptions::new(),
-        _ => WriteOptions::new().uncommitted(),
-    };
-    let attributes: Vec<usize> = (schema.domain.ndim()..rows.num_columns()).collect();
-    let rows = rows.project(&attributes)?;
-    let mut names = Vec::new();
-    let mut write = || -> azulejo::Result<()> {
+/// The fragments of a statement, each a box full of rows, which count together.
+#[derive(Debug)]
+struct Fragments<'a> {
+    place: &'a ArrayHandle,
+    wanted: &'a StillWanted,
+    boxes: Vec<RowBox>,
+    /// Those that do not count yet.
+    names: Vec<String>,
+}
+
+impl<'a> Fragments<'a> {
+    fn new(place: &'a ArrayHandle, wanted: &'a StillWanted) -> Self {
+        Self {
+            place,
+            wanted,
+            boxes: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Whether some cell of these boxes has been written.
+    fn have_any_of(&self, boxes: &[RowBox]) -> bool {
+        let meets = |a: &RowBox, b: &RowBox| {
+            let mut ends = a.first.iter().zip(&a.last).zip(b.first.iter().zip(&b.last));
+            ends.all(|((a, a_last), (b, b_last))| a <= b_last && b <= a_last)
+        };
+        let mut written = self.boxes.iter();
+        written.any(|known| boxes.iter().any(|new| meets(known, new)))
+    }
+
+    /// Writes boxes of rows. One that is all of the statement counts at once.
+    fn write(
+        &mut self,
+        schema: &ArraySchema,
+        rows: &RecordBatch,
+        boxes: Vec<RowBox>,
+        others: bool,
+    ) -> Result<()> {
+        let options = match boxes.len() == 1 && !others {
+            true => WriteOptions::new(),
+            false => WriteOptions::new().uncommitted(),
+        };
+        let attributes: Vec<usize> = (schema.domain.ndim()..rows.num_columns()).collect();
+        let rows = rows.project(&attributes)?;
         for (index, cells) in boxes.iter().enumerate() {
             let end = boxes
                 .get(index + 1)
                 .map_or(rows.num_rows(), |next| next.row);
             let ranges = cells.ranges(schema);
-            wanted.check()?;
+            self.wanted.check().map_err(external)?;
             let options = options.clone().subarray(NdRectangle { ranges });
-            let mut writer = place.writer(options)?;
-            let importer = writer.importer()?;
-            writer.write(&importer.convert(&rows.slice(cells.row, end - cells.row))?)?;
-            names.extend(writer.finish()?);
+            let written = || -> azulejo::Result<_> {
+                let mut writer = self.place.writer(options)?;
+                let importer = writer.importer()?;
+                writer.write(&importer.convert(&rows.slice(cells.row, end - cells.row))?)?;
+                writer.finish()
+            };
+            let name = written().map_err(external)?;
+            if boxes.len() > 1 || others {
+                self.names.extend(name);
+            }
         }
+        self.boxes.extend(boxes);
         Ok(())
-    };
-    let mut written = write();
-    if boxes.len() > 1 {
-        written = written
-            .and_then(|()| wanted.check())
-            .and_then(|()| place.commit_fragments(&names));
-        if written.is_err() {
+    }
+
+    /// Lets all of them count.
+    fn commit(mut self) -> Result<()> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        self.wanted.check().map_err(external)?;
+        self.place.commit_fragments(&self.names).map_err(external)?;
+        self.names.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Fragments<'_> {
+    fn drop(&mut self) {
+        if !self.names.is_empty() {
             // What stays behind counts for nothing.
-            let _ = place.discard_fragments(&names);
+            let _ = self.place.discard_fragments(&self.names);
         }
     }
-    written.map_err(external)
 }
 
 /// Rows, and the cells between them as they are: all of the box around the rows, in its order.

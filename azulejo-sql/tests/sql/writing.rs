@@ -1359,7 +1359,7 @@ fn changes_that_are_given_up_leave_nothing() -> TestResult {
     })
 }
 
-/// All rows for a dense array are held before the first is written: no more than memory takes.
+/// Rows for a dense array are held until they are sorted: no more at once than memory takes.
 #[tokio::test]
 async fn dense_inserts_keep_within_memory() -> TestResult {
     let context = Context::new(Config::default().memory_budget(4 << 20), None)?;
@@ -1371,15 +1371,26 @@ async fn dense_inserts_keep_within_memory() -> TestResult {
     let insert = |rows: u64| {
         format!("INSERT INTO g SELECT value, value * 2 FROM generate_series(1, {rows})")
     };
-    let error = refused(&session, &insert(200_000)).await;
+    let out_of_order = "INSERT INTO g SELECT (value * 7) % 200003, value FROM generate_series(1, 200000)";
+    let error = refused(&session, out_of_order).await;
     assert!(error.contains("sm.mem.total_budget"), "{error}");
+    let twice = "INSERT INTO g SELECT value % 150000, value FROM generate_series(1, 300000)";
+    let error = refused(&session, twice).await;
+    assert!(error.contains("two rows are of the same cell"), "{error}");
     let others = MemoryConsumer::new("others").register(&pool);
     others.try_grow(5 << 20)?;
     let error = refused(&session, &insert(100_000)).await;
     assert!(error.contains("rows for mem://g"), "{error}");
     drop(others);
     assert_eq!(rows(&session, "SELECT count(*) FROM g").await?, ["0"]);
+    assert_eq!(context.array("mem://g").open()?.fragments().len(), 0);
     assert_eq!(rows(&session, &insert(100_000)).await?, ["100000"]);
+    // Rows in the order of cells are written in parts.
+    assert_eq!(rows(&session, &insert(500_000)).await?, ["500000"]);
+    let sums = "SELECT count(*), min(x), max(x), sum(v) FROM g";
+    assert_eq!(rows(&session, sums).await?, ["500000|1|500000|250000500000"]);
+    let array = context.array("mem://g").open()?;
+    assert!(array.fragments().len() > 3, "{}", array.fragments().len());
     assert_eq!(
         rows(&session, "SELECT count(*), max(v) FROM g").await?,
         ["100000|200000"]
