@@ -5,13 +5,14 @@
 mod capi;
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::Range;
 use azulejo::format::datatype::Datatype;
 use azulejo::format::schema::ArraySchema;
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
 use capi::{
-    Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
-    create, fails, free, null, ok, open, query, set_buffer, status,
+    Attr, COMPLETED, Ctx, GLOBAL, Handle, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes,
+    close, create, fails, free, null, ok, open, query, set_buffer, status,
 };
 use std::ffi::{CString, c_char};
 
@@ -487,4 +488,65 @@ fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
         assert_eq!((d, a), ([1, 2, 0], [10, 20, 0]));
         assert_eq!((v, starts), ([5, 6, 7], [0, 8, 0]));
     }
+}
+
+#[test]
+fn estimates_within_a_current_domain_are_the_references() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("array").to_str().unwrap().to_owned();
+    let schema = ArraySchema::dense()
+        .dimension("d", 0i64..=19, 10)
+        .var_attribute("t", Datatype::StringAscii)
+        .current_domain(vec![Range::of(3i64, 16)])
+        .build()
+        .unwrap();
+    let context = Context::new(Config::default(), None).unwrap();
+    context.array(&path).create(schema).unwrap();
+    let uri = CString::new(path).unwrap();
+    let box_of = |array: Handle, q: Handle, low: i64, high: i64| {
+        let mut sub = null();
+        ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
+        ok!(
+            tiledb_subarray_add_range,
+            ctx.0,
+            sub,
+            0,
+            &[low],
+            &[high],
+            null()
+        );
+        ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
+        free!(tiledb_subarray_free, sub);
+    };
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, ROW);
+    box_of(array, q, 3, 9);
+    let (t, offsets) = (*b"abcabcabcabcabcabcabc", [0u64, 3, 6, 9, 12, 15, 18]);
+    let mut sizes = [bytes(&t), bytes(&offsets)];
+    let [t_size, o_size] = &mut sizes;
+    set_buffer!(data, ctx.0, q, c"t", &t[..], t_size);
+    set_buffer!(offsets, ctx.0, q, c"t", &offsets[..], o_size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+
+    // The tile has 24 bytes: seven cells and three that are filled up. Its first cell is the first
+    // that was written.
+    let array = open(ctx.0, &uri, READ);
+    for (low, high, wanted) in [(3i64, 16i64, (112u64, 24u64)), (3, 7, (40, 12))] {
+        let mut q = query(ctx.0, array, READ, ROW);
+        box_of(array, q, low, high);
+        let (mut off, mut val) = (0u64, 0u64);
+        ok!(
+            tiledb_query_get_est_result_size_var,
+            ctx.0,
+            q,
+            c"t",
+            &mut off,
+            &mut val
+        );
+        assert_eq!((off, val), wanted, "{low} to {high}");
+        free!(tiledb_query_free, q);
+    }
+    close(ctx.0, array);
 }

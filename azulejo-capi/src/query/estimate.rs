@@ -196,7 +196,26 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
     let Some(bounds) = grid.offsets_of(written) else {
         return Ok(None);
     };
-    // Whole tiles are there, whatever was written of them.
+    // In arrays with a current domain the reference takes the fragment to end with the cells that
+    // were written, and counts its tiles from the first of these.
+    let bounded = fragment.schema().current_domain.ranges().is_some();
+    if bounded
+        && selected
+            .iter()
+            .zip(&bounds)
+            .any(|(s, w)| s.0 > w.1 || s.1 < w.0)
+    {
+        return Ok(Some(Vec::new()));
+    }
+    let shift = |(low, high): (u64, u64), written: (u64, u64)| {
+        let from = if bounded { written.0 } else { 0 };
+        (low.saturating_sub(from), high.saturating_sub(from))
+    };
+    let pairs = selected.iter().zip(&bounds);
+    let (selected, bounds): (Vec<(u64, u64)>, Vec<(u64, u64)>) = pairs
+        .map(|(selected, written)| (shift(*selected, *written), shift(*written, *written)))
+        .unzip();
+    // Otherwise whole tiles are there, whatever was written of them.
     let both = grid
         .axes()
         .iter()
@@ -204,6 +223,9 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
         .zip(&selected)
         .zip(&bounds);
     let both = both.map(|(((axis, extent), selected), written)| {
+        if bounded {
+            return (selected.0.max(written.0), selected.1.min(written.1));
+        }
         let start = axis.tile_of(written.0).saturating_mul(*extent);
         let end = axis.tile_of(written.1).saturating_mul(*extent);
         (
