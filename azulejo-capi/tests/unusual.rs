@@ -5,13 +5,14 @@
 mod capi;
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::Range;
 use azulejo::format::datatype::Datatype;
 use azulejo::format::schema::ArraySchema;
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
 use capi::{
-    Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
-    create, fails, free, null, ok, open, query, set_buffer, status,
+    Attr, COMPLETED, Ctx, GLOBAL, Handle, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes,
+    close, create, fails, free, null, ok, open, query, set_buffer, status,
 };
 use std::ffi::{CString, c_char};
 
@@ -487,4 +488,87 @@ fn what_is_less_than_a_cell_behind_the_last_one_is_not_written() {
         assert_eq!((d, a), ([1, 2, 0], [10, 20, 0]));
         assert_eq!((v, starts), ([5, 6, 7], [0, 8, 0]));
     }
+}
+
+/// What a read of a box is estimated to give, in bytes of offsets and of values, where `abc` was
+/// written to each cell of another one.
+fn estimated(
+    (domain, extent, current): ((i64, i64), i64, Option<(i64, i64)>),
+    written: (i64, i64),
+    asked: (i64, i64),
+) -> (u64, u64) {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("array").to_str().unwrap().to_owned();
+    let mut schema = ArraySchema::dense()
+        .dimension("d", domain.0..=domain.1, extent)
+        .var_attribute("t", Datatype::StringAscii);
+    if let Some((low, high)) = current {
+        schema = schema.current_domain(vec![Range::of(low, high)]);
+    }
+    let context = Context::new(Config::default(), None).unwrap();
+    let schema = schema.build().unwrap();
+    context.array(&path).create(schema).unwrap();
+    let uri = CString::new(path).unwrap();
+    let within = |array: Handle, q: Handle, (low, high): (i64, i64)| {
+        let mut sub = null();
+        ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
+        ok!(
+            tiledb_subarray_add_range,
+            ctx.0,
+            sub,
+            0,
+            &[low],
+            &[high],
+            null()
+        );
+        ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
+        free!(tiledb_subarray_free, sub);
+    };
+    let cells = (written.1 - written.0 + 1) as u64;
+    let t = b"abc".repeat(cells as usize);
+    let offsets: Vec<u64> = (0..cells).map(|i| 3 * i).collect();
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, ROW);
+    within(array, q, written);
+    let mut sizes = [bytes(&t), bytes(&offsets)];
+    let [t_size, o_size] = &mut sizes;
+    set_buffer!(data, ctx.0, q, c"t", &t[..], t_size);
+    set_buffer!(offsets, ctx.0, q, c"t", &offsets[..], o_size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, ROW);
+    within(array, q, asked);
+    let (mut off, mut val) = (0u64, 0u64);
+    ok!(
+        tiledb_query_get_est_result_size_var,
+        ctx.0,
+        q,
+        c"t",
+        &mut off,
+        &mut val
+    );
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+    (off, val)
+}
+
+#[test]
+fn estimates_of_dense_arrays_are_the_references() {
+    // The tile has 24 bytes: seven cells and three that are filled up. Within a current domain its
+    // first cell is the first that was written.
+    let bounded = ((0, 19), 10, Some((3, 16)));
+    assert_eq!(estimated(bounded, (3, 9), (3, 16)), (112, 24));
+    assert_eq!(estimated(bounded, (3, 9), (3, 7)), (40, 12));
+    let whole = ((0, 19), 10, None);
+    assert_eq!(estimated(whole, (3, 9), (3, 16)), (112, 17));
+    // At the ends of 64 bits all cells of a tile are one real.
+    let first = i64::MIN + 1;
+    let far = ((first, first + 9), 7, None);
+    assert_eq!(
+        estimated(far, (first, first + 9), (first, first + 2)),
+        (24, 21)
+    );
 }

@@ -196,7 +196,34 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
     let Some(bounds) = grid.offsets_of(written) else {
         return Ok(None);
     };
-    // Whole tiles are there, whatever was written of them.
+    // In arrays with a current domain the reference takes the fragment to end with the cells that
+    // were written, and counts its tiles from the first of these.
+    let bounded = fragment.schema().current_domain.ranges().is_some();
+    if bounded
+        && selected
+            .iter()
+            .zip(&bounds)
+            .any(|(s, w)| s.0 > w.1 || s.1 < w.0)
+    {
+        return Ok(Some(Vec::new()));
+    }
+    // The coordinates from which offsets are counted.
+    let dimensions = &fragment.schema().domain.dimensions;
+    let begins = dimensions.iter().zip(&bounds).map(|(dimension, written)| {
+        let domain = dimension.domain.as_ref();
+        let first = domain.map_or(0, |d| overlap::whole(dimension.datatype, &d.start));
+        first + i128::from(if bounded { written.0 } else { 0 })
+    });
+    let begins: Vec<i128> = begins.collect();
+    let shift = |(low, high): (u64, u64), written: (u64, u64)| {
+        let from = if bounded { written.0 } else { 0 };
+        (low.saturating_sub(from), high.saturating_sub(from))
+    };
+    let pairs = selected.iter().zip(&bounds);
+    let (selected, bounds): (Vec<(u64, u64)>, Vec<(u64, u64)>) = pairs
+        .map(|(selected, written)| (shift(*selected, *written), shift(*written, *written)))
+        .unzip();
+    // Otherwise whole tiles are there, whatever was written of them.
     let both = grid
         .axes()
         .iter()
@@ -204,6 +231,9 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
         .zip(&selected)
         .zip(&bounds);
     let both = both.map(|(((axis, extent), selected), written)| {
+        if bounded {
+            return (selected.0.max(written.0), selected.1.min(written.1));
+        }
         let start = axis.tile_of(written.0).saturating_mul(*extent);
         let end = axis.tile_of(written.1).saturating_mul(*extent);
         (
@@ -224,15 +254,17 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
         .zip(&both)
         .map(|(axis, (first, last))| (axis.tile_of(*first), axis.tile_of(*last)))
         .unzip();
-    // As the reference, by how much of each tile the box takes.
+    // As the reference, by how much of each tile the box takes. Its lengths are differences of reals,
+    // which do not tell near coordinates of 64 bits apart.
     let share = |at: &[u64]| -> f64 {
-        let along = at.iter().zip(grid.extents()).zip(&selected);
+        let along = at.iter().zip(grid.extents()).zip(&selected).zip(&begins);
         along
-            .map(|((tile, extent), (low, high))| {
+            .map(|(((tile, extent), (low, high)), begin)| {
                 let start = tile.saturating_mul(*extent);
                 let end = start.saturating_add(extent - 1);
-                let taken = high.min(&end).saturating_sub(*low.max(&start)) as f64 + 1.0;
-                taken / *extent as f64
+                let real = |offset: u64| (*begin + i128::from(offset)) as f64;
+                let length = |first: u64, last: u64| real(last) - real(first) + 1.0;
+                length(start.max(*low), end.min(*high)) / length(start, end)
             })
             .product()
     };

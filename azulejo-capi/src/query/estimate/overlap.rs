@@ -54,7 +54,7 @@ fn is_signed(datatype: Datatype) -> bool {
 }
 
 /// A whole number out of its bytes.
-fn whole(datatype: Datatype, bytes: &[u8]) -> i128 {
+pub fn whole(datatype: Datatype, bytes: &[u8]) -> i128 {
     let negative = is_signed(datatype) && bytes.last().is_some_and(|top| top & 0x80 != 0);
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     for (to, from) in wide.iter_mut().zip(bytes) {
