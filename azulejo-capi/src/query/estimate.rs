@@ -220,7 +220,7 @@ pub fn tiles_of_box(fragment: &Fragment, bounds: &NdRectangle) -> Result<Option<
         (low.saturating_sub(from), high.saturating_sub(from))
     };
     let pairs = selected.iter().zip(&bounds);
-    let (selected, bounds): (Vec<(u64, u64)>, Vec<(u64, u64)>) = pairs
+    let (selected, bounds): (Vec<_>, Vec<_>) = pairs
         .map(|(selected, written)| (shift(*selected, *written), shift(*written, *written)))
         .unzip();
     // Otherwise whole tiles are there, whatever was written of them.

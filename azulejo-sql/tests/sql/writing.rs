@@ -1371,7 +1371,8 @@ async fn dense_inserts_keep_within_memory() -> TestResult {
     let insert = |rows: u64| {
         format!("INSERT INTO g SELECT value, value * 2 FROM generate_series(1, {rows})")
     };
-    let out_of_order = "INSERT INTO g SELECT (value * 7) % 200003, value FROM generate_series(1, 200000)";
+    let out_of_order =
+        "INSERT INTO g SELECT (value * 7) % 200003, value FROM generate_series(1, 200000)";
     let error = refused(&session, out_of_order).await;
     assert!(error.contains("sm.mem.total_budget"), "{error}");
     let twice = "INSERT INTO g SELECT value % 150000, value FROM generate_series(1, 300000)";
@@ -1388,7 +1389,10 @@ async fn dense_inserts_keep_within_memory() -> TestResult {
     // Rows in the order of cells are written in parts.
     assert_eq!(rows(&session, &insert(500_000)).await?, ["500000"]);
     let sums = "SELECT count(*), min(x), max(x), sum(v) FROM g";
-    assert_eq!(rows(&session, sums).await?, ["500000|1|500000|250000500000"]);
+    assert_eq!(
+        rows(&session, sums).await?,
+        ["500000|1|500000|250000500000"]
+    );
     let array = context.array("mem://g").open()?;
     assert!(array.fragments().len() > 3, "{}", array.fragments().len());
     assert_eq!(
