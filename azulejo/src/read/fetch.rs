@@ -166,6 +166,15 @@ impl Fetcher {
         }
     }
 
+    /// The same for tiles that are needed together: false if not all of them have room.
+    pub fn prefetch_all(&self, tiles: &[StoredTile], room: u64) -> bool {
+        if self.streams() || !self.prefetch.has_room(&self.array, tiles, room) {
+            return false;
+        }
+        self.prefetch.start(&self.array, tiles, room);
+        true
+    }
+
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
     /// The caller has checked their lengths against its budget.
     pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {

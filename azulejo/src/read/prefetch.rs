@@ -80,6 +80,17 @@ impl Prefetch {
         state.reads.insert(number, read);
     }
 
+    /// Whether tiles, but for those that were asked for, have room with what is under way.
+    pub(super) fn has_room(&self, array: &Array, tiles: &[StoredTile], room: u64) -> bool {
+        let state = self.state();
+        let new = tiles
+            .iter()
+            .filter(|tile| !state.places.contains_key(*tile));
+        // What is wrong is said to whoever needs the tile.
+        let bytes = new.map(|tile| tile.len(array).unwrap_or(0));
+        bytes.fold(state.under_way, u64::saturating_add) <= room
+    }
+
     /// Whether a tile was asked for and not taken yet.
     pub(super) fn has(&self, tile: &StoredTile) -> bool {
         self.state().places.contains_key(tile)
