@@ -159,20 +159,13 @@ impl Fetcher {
     }
 
     /// Asks for tiles that will be needed, in their order, as long as no more than `room` bytes are
-    /// under way or wait to be used. Threads that stream do not: they read at once.
-    pub fn prefetch(&self, tiles: &[StoredTile], room: u64) {
-        if self.strategy == FetchStrategy::Batched {
-            self.prefetch.start(&self.array, tiles, room);
+    /// under way or wait to be used: false if not all of them had room. Threads that stream do not:
+    /// they read at once.
+    pub fn prefetch(&self, tiles: &[StoredTile], room: u64) -> bool {
+        match self.strategy {
+            FetchStrategy::Batched => self.prefetch.start(&self.array, tiles, room),
+            FetchStrategy::Streaming => true,
         }
-    }
-
-    /// The same for tiles that are needed together: false if not all of them have room.
-    pub fn prefetch_all(&self, tiles: &[StoredTile], room: u64) -> bool {
-        if self.streams() || !self.prefetch.has_room(&self.array, tiles, room) {
-            return false;
-        }
-        self.prefetch.start(&self.array, tiles, room);
-        true
     }
 
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.

@@ -148,8 +148,8 @@ impl Assembler<'_> {
         Ok(())
     }
 
-    /// Asks for the tiles of groups, the first of which may be under way with others in `room`
-    /// bytes, as long as all of a group have room.
+    /// Asks for the tiles of groups in their order, as long as there is room: `room` bytes for those
+    /// of the first.
     fn ahead(
         &self,
         batch: &BatchPlan,
@@ -160,7 +160,7 @@ impl Assembler<'_> {
         for group in groups {
             let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
             let stored = self.stored(tasks, fields)?;
-            if !self.fetcher.prefetch_all(&stored, room) {
+            if !self.fetcher.prefetch(&stored, room) {
                 break;
             }
             room = self.budget.prefetch;
