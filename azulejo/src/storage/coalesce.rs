@@ -48,14 +48,19 @@ pub(super) fn coalesce_evenly(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<
         |a: &CoalescedRead, b: &CoalescedRead| b.range.start <= a.range.end.saturating_add(gap);
     let mut even = Vec::with_capacity(reads.len());
     for chain in reads.chunk_by(is_near) {
-        even.extend(evened(ranges, gap, chain));
+        even.extend(evened(ranges, gap, max, chain));
     }
     even
 }
 
 /// Reads that follow one another, cut at other ends of their ranges.
 #[cfg(feature = "object-store")]
-fn evened(ranges: &[Range<u64>], gap: u64, chain: &[CoalescedRead]) -> Vec<CoalescedRead> {
+fn evened(
+    ranges: &[Range<u64>],
+    gap: u64,
+    max: u64,
+    chain: &[CoalescedRead],
+) -> Vec<CoalescedRead> {
     let mut best = chain.to_vec();
     let len = |read: &CoalescedRead| read.range.end - read.range.start;
     let (Some(longest), [_, _, ..]) = (chain.iter().map(len).max(), chain) else {
@@ -65,7 +70,8 @@ fn evened(ranges: &[Range<u64>], gap: u64, chain: &[CoalescedRead]) -> Vec<Coale
     let wanted: Vec<Range<u64>> = members.iter().map(|&i| ranges[i].clone()).collect();
     let sum = chain.iter().map(len).fold(0, u64::saturating_add);
     // So long that no read has to be longer; closer than this it does not matter.
-    let (mut low, mut high) = (sum / chain.len() as u64, longest);
+    let mut high = longest.min(max);
+    let mut low = high.min(sum / chain.len() as u64);
     while high - low > longest / 64 {
         let middle = low + (high - low) / 2;
         let reads = coalesce(&wanted, gap, middle);
