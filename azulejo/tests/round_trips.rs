@@ -247,6 +247,30 @@ fn many_windows_of_one_call_are_one_wave() {
     assert_eq!((cells, rounds), (300, 1));
 }
 
+#[test]
+fn a_read_of_more_than_memory_keeps_as_much_under_way_as_at_its_begin() {
+    let schema = ArraySchema::dense()
+        .dimension("x", 0i64..=262_143, 4_096)
+        .attribute("a", Datatype::Float64);
+    let place = Place::new(schema.build().unwrap());
+    let cells: Vec<f64> = (0..262_144).map(f64::from).collect();
+    let box_ = NdRectangle {
+        ranges: vec![Range::of(0i64, 262_143)],
+    };
+    let options = WriteOptions::new().subarray(box_);
+    let mut writer = place.context.array(URI).writer(options).unwrap();
+    let columns = [ColumnBuffers::of_values("a", cells.clone())];
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let (array, _) = place.open();
+    // 64 tiles of 32 KiB, three of which are decoded together; an eighth of this is for those that
+    // travel meanwhile.
+    let options = ReadOptions::new().fields(["a"]).memory_budget(4 << 20);
+    let (read, rounds) = place.rounds(|| array.read(options).unwrap().read_all().unwrap());
+    assert!(read.column("a").unwrap().values::<f64>().unwrap() == cells);
+    assert!(rounds <= 6, "{rounds}: 22 groups, five of them at a time");
+}
+
 /// 1,000 cells of two attributes, in so many fragments, merged if they are several.
 fn thousand_cells(fragments: i64) -> Place {
     let schema = ArraySchema::sparse()

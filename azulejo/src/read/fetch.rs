@@ -159,10 +159,12 @@ impl Fetcher {
     }
 
     /// Asks for tiles that will be needed, in their order, as long as no more than `room` bytes are
-    /// under way or wait to be used. Threads that stream do not: they read at once.
-    pub fn prefetch(&self, tiles: &[StoredTile], room: u64) {
-        if self.strategy == FetchStrategy::Batched {
-            self.prefetch.start(&self.array, tiles, room);
+    /// under way or wait to be used: false if not all of them had room. Threads that stream do not:
+    /// they read at once.
+    pub fn prefetch(&self, tiles: &[StoredTile], room: u64) -> bool {
+        match self.strategy {
+            FetchStrategy::Batched => self.prefetch.start(&self.array, tiles, room),
+            FetchStrategy::Streaming => true,
         }
     }
 

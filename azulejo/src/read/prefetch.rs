@@ -40,13 +40,13 @@ struct PrefetchedRead {
 
 impl Prefetch {
     /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room`
-    /// bytes are under way or wait to be taken. What is wrong with a tile's metadata is said to
-    /// whoever needs the tile.
-    pub(super) fn start(&self, array: &Array, tiles: &[StoredTile], room: u64) {
+    /// bytes are under way or wait to be taken: false if not all of them had room. What is wrong
+    /// with a tile's metadata is said to whoever needs the tile.
+    pub(super) fn start(&self, array: &Array, tiles: &[StoredTile], room: u64) -> bool {
         let mut state = self.state();
         let state = &mut *state;
         let number = state.next;
-        let (mut requests, mut bytes) = (Vec::new(), 0u64);
+        let (mut requests, mut bytes, mut all) = (Vec::new(), 0u64, true);
         for tile in tiles {
             let Entry::Vacant(place) = state.places.entry(*tile) else {
                 continue;
@@ -56,6 +56,7 @@ impl Prefetch {
             };
             let sum = bytes.saturating_add(len);
             if state.under_way.saturating_add(sum) > room {
+                all = false;
                 break;
             }
             if len > 0 {
@@ -65,7 +66,7 @@ impl Prefetch {
             }
         }
         if requests.is_empty() {
-            return;
+            return all;
         }
         state.next += 1;
         state.under_way += bytes;
@@ -78,6 +79,7 @@ impl Prefetch {
             bytes,
         };
         state.reads.insert(number, read);
+        all
     }
 
     /// Whether a tile was asked for and not taken yet.

@@ -39,6 +39,57 @@ pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<Coalesc
     merged
 }
 
+/// The same, in as many reads or fewer, which are about equally long where several follow one
+/// another: those that travel side by side end together then.
+#[cfg(feature = "object-store")]
+pub(super) fn coalesce_evenly(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead> {
+    let reads = coalesce(ranges, gap, max);
+    let is_near =
+        |a: &CoalescedRead, b: &CoalescedRead| b.range.start <= a.range.end.saturating_add(gap);
+    let mut even = Vec::with_capacity(reads.len());
+    for chain in reads.chunk_by(is_near) {
+        even.extend(evened(ranges, gap, max, chain));
+    }
+    even
+}
+
+/// Reads that follow one another, cut at other ends of their ranges.
+#[cfg(feature = "object-store")]
+fn evened(
+    ranges: &[Range<u64>],
+    gap: u64,
+    max: u64,
+    chain: &[CoalescedRead],
+) -> Vec<CoalescedRead> {
+    let mut best = chain.to_vec();
+    let len = |read: &CoalescedRead| read.range.end - read.range.start;
+    let (Some(longest), [_, _, ..]) = (chain.iter().map(len).max(), chain) else {
+        return best;
+    };
+    let members: Vec<usize> = chain.iter().flat_map(|read| read.members.clone()).collect();
+    let wanted: Vec<Range<u64>> = members.iter().map(|&i| ranges[i].clone()).collect();
+    let sum = chain.iter().map(len).fold(0, u64::saturating_add);
+    // So long that no read has to be longer; closer than this it does not matter.
+    let mut high = longest.min(max);
+    let mut low = high.min(sum / chain.len() as u64);
+    while high - low > longest / 64 {
+        let middle = low + (high - low) / 2;
+        let reads = coalesce(&wanted, gap, middle);
+        if reads.len() <= chain.len() {
+            (best, high) = (reads, middle);
+            for member in best.iter_mut().flat_map(|read| &mut read.members) {
+                *member = members[*member];
+            }
+        } else {
+            low = middle;
+        }
+        if high - low <= 1 {
+            break;
+        }
+    }
+    best
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +124,29 @@ mod tests {
         );
     }
 
+    #[cfg(feature = "object-store")]
+    #[test]
+    fn reads_side_by_side_are_equally_long() {
+        let tiles: Vec<Range<u64>> = (0..67).map(|i| i * 500..(i + 1) * 500).collect();
+        let lens = |reads: Vec<CoalescedRead>| -> Vec<u64> {
+            reads
+                .iter()
+                .map(|read| read.range.end - read.range.start)
+                .collect()
+        };
+        assert_eq!(lens(coalesce(&tiles, 0, 16_500)), [16_500, 16_500, 500]);
+        let even = lens(coalesce_evenly(&tiles, 0, 16_500));
+        assert_eq!(even.iter().sum::<u64>(), 67 * 500);
+        assert!(even.len() == 3 && even.iter().all(|len| (10_500..=11_500).contains(len)));
+        // What lies apart has no part in it.
+        let apart = [0..500, 500..1_000, 1_000..1_500, 9_000..9_100];
+        assert_eq!(lens(coalesce_evenly(&apart, 0, 1_000)).len(), 3);
+        assert_eq!(
+            coalesce_evenly(&apart, 0, 2_000),
+            coalesce(&apart, 0, 2_000)
+        );
+    }
+
     proptest! {
         #[test]
         fn every_request_lies_in_one_read_and_limits_hold(
@@ -81,7 +155,14 @@ mod tests {
             max in 1u64..60,
         ) {
             let reads = coalesce(&ranges, gap, max);
-            for (i, range) in ranges.iter().enumerate() {
+            #[cfg(feature = "object-store")]
+            let even = coalesce_evenly(&ranges, gap, max);
+            #[cfg(not(feature = "object-store"))]
+            let even = reads.clone();
+            prop_assert!(even.len() <= reads.len());
+            for (reads, (i, range)) in [&reads, &even].into_iter().flat_map(|reads| {
+                std::iter::repeat(reads).zip(ranges.iter().enumerate())
+            }) {
                 let holders: Vec<_> = reads.iter().filter(|m| m.members.contains(&i)).collect();
                 prop_assert_eq!(holders.len(), usize::from(!range.is_empty()));
                 for m in holders {

@@ -189,7 +189,7 @@ impl ObjectStorage {
         &self,
         requests: &[ReadRequest],
     ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + use<>> {
-        let plan = fetch::Plan::new(requests, &self.shared().limits)?;
+        let plan = fetch::Plan::new(requests, self.shared())?;
         let shared = Arc::clone(self.shared());
         Ok(async move { plan.fetch(&shared).await })
     }
@@ -299,7 +299,7 @@ impl Storage for ObjectStorage {
                 range: ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64)),
             })
             .collect();
-        let plan = Arc::new(fetch::Plan::new(&plain, &self.shared().limits)?);
+        let plan = Arc::new(fetch::Plan::new(&plain, self.shared())?);
         if plan.is_empty() {
             return Ok(());
         }

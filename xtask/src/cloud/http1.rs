@@ -95,6 +95,17 @@ impl Message {
         Ok(end != End::Close && !closes && self.first.starts_with("HTTP/1.1"))
     }
 
+    /// Bytes of the body that follow the head of an answer with an object's bytes, where it says so
+    /// and the connection stays.
+    pub fn coming(&self) -> Option<usize> {
+        let stays = self.first.starts_with("HTTP/1.1") && self.header("connection").is_none();
+        let known = matches!(self.status(), 200 | 206) && stays;
+        match self.end() {
+            Ok(End::Length(len)) if known => usize::try_from(len).ok(),
+            _ => None,
+        }
+    }
+
     fn end(&self) -> io::Result<End> {
         if self
             .header("transfer-encoding")

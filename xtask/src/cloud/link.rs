@@ -11,10 +11,12 @@ use azulejo::format::datatype::Datatype;
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::Attribute;
 use azulejo::format::{ArraySchema, CellValNum, NdRectangle, Range};
-use azulejo::read::ReadOptions;
+use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::DimSelection;
+use azulejo::storage::{ReadRange, ReadRequest, Uri};
 use azulejo::{Context, Subarray, WriteOptions};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Added to each request.
 const LATENCY: Duration = Duration::from_millis(20);
@@ -27,6 +29,9 @@ const TILE: i64 = 250;
 const WINDOWS: i64 = 100;
 const WINDOW: i64 = 40;
 
+/// Requests in flight, and their bytes, of one who only reads.
+const BARE: (u64, u64) = (16, 4 << 20);
+
 /// What is stored, and by which filters.
 const KINDS: [(&str, &[Filter]); 2] = [
     ("raw", &[]),
@@ -38,7 +43,7 @@ fn value(y: i64, x: i64) -> f64 {
     f64::from(((y * 7_919 + x * 104_729) % 65_521) as i32) / 1_024.0
 }
 
-/// Options: `--rounds N`, `--link MB` a second in all (250).
+/// Options: `--rounds N`, `--link MB` a second in all (250), `--log` for the way of each answer.
 pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
     let number = |name: &str, usual: u64| {
         let at = words.iter().position(|word| *word == name);
@@ -48,6 +53,7 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
         })
     };
     let (rounds, link) = (number("--rounds", 3)?, number("--link", 250)? * 1_000_000);
+    let log = words.contains(&"--log");
     println!(
         "{} ms a request, {} MB/s a connection, {} MB/s in all; the best of {rounds} rounds",
         LATENCY.as_millis(),
@@ -70,7 +76,7 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
         for round in 0..rounds.max(1) {
             stage.proxy.plan(slow.clone());
             let uri = s3_uri(&format!("link/{name}-{round}"));
-            let found = one(stage, &uri, filters);
+            let found = one(stage, &uri, filters, log);
             stage.proxy.plan(Plan::default());
             for (at, (work, measured)) in found?.into_iter().enumerate() {
                 match best.get_mut(at) {
@@ -105,6 +111,7 @@ fn one(
     stage: &Stage,
     uri: &str,
     filters: &[Filter],
+    log: bool,
 ) -> Result<Vec<(&'static str, Measured)>, String> {
     let mut attribute = Attribute::new("a", Datatype::Float64, CellValNum::ONE);
     attribute.filters = Pipeline {
@@ -125,20 +132,38 @@ fn one(
     let all = NdRectangle {
         ranges: vec![Range::of(0i64, SIDE - 1); 2],
     };
+    let measured = |name: &str, work: &mut dyn FnMut() -> Outcome| {
+        let _ = stage.proxy.take_passed();
+        let begun = Instant::now();
+        let (_, measured) = measure(stage, work)?;
+        if log {
+            println!("{uri} {name}");
+            print_passed(stage, begun);
+        }
+        Ok::<_, String>(measured)
+    };
     let context = stage.context()?;
-    let (_, write) = measure(stage, || {
+    let write = measured("write", &mut || {
         let mut writer = context
             .array(uri)
-            .writer(WriteOptions::new().subarray(all))
+            .writer(WriteOptions::new().subarray(all.clone()))
             .map_err(text)?;
         writer.write(&cells).map_err(text)?;
-        writer.finish().map_err(text)
+        writer.finish().map(drop).map_err(text)
     })?;
     let context = stage.context()?;
-    let (_, open) = measure(stage, || opened(&context, uri))?;
+    let open = measured("open", &mut || opened(&context, uri).map(drop))?;
+    let context = stage.context()?;
+    let bare = bare(stage, &context, uri, &measured)?;
     let context = stage.context()?;
     let array = opened(&context, uri)?;
-    let (_, read) = measure(stage, || sum(&array, Subarray::all(), SIDE * SIDE, &cells))?;
+    let mut found = ColumnSet::default();
+    let read = measured("full read", &mut || {
+        found = read_of(&array, Subarray::all())?;
+        Ok(())
+    })?;
+    check(&found, SIDE * SIDE, &cells)?;
+    drop(std::mem::take(&mut found));
     let context = stage.context()?;
     let array = opened(&context, uri)?;
     let starts: Vec<i64> = (0..WINDOWS / 10).map(|i| i * (SIDE / 10) + 17).collect();
@@ -151,26 +176,91 @@ fn one(
         DimSelection::Ranges(ranges),
     ]);
     let count = WINDOWS * WINDOW * WINDOW;
-    let (_, windows) = measure(stage, || sum(&array, windows, count, &cells))?;
+    let windows = measured("windows", &mut || {
+        found = read_of(&array, windows.clone())?;
+        Ok(())
+    })?;
+    check(&found, count, &cells)?;
     Ok(vec![
         ("write", write),
         ("open", open),
+        ("its bytes and nothing else", bare),
         ("full read", read),
         ("100 windows in one call", windows),
     ])
+}
+
+/// Reads the largest file of an array by as many connections as help, for its bytes alone: what the
+/// link, the server and this machine allow.
+fn bare(
+    stage: &Stage,
+    context: &Context,
+    uri: &str,
+    measured: &dyn Fn(&str, &mut dyn FnMut() -> Outcome) -> Result<Measured, String>,
+) -> Result<Measured, String> {
+    let location = context
+        .locate(&Uri::parse(uri).map_err(text)?)
+        .map_err(text)?;
+    let (root, storage) = (&location.path, &location.storage);
+    let tree = storage.list_tree(root).map_err(text)?;
+    let files = tree.iter().flat_map(|(folder, entries)| {
+        entries
+            .iter()
+            .map(move |entry| (entry.size.unwrap_or(0), folder, &entry.name))
+    });
+    let (size, folder, name) = files.max().ok_or("an array without files")?;
+    let path = root.join(folder).join(name);
+    let _ = stage.proxy.take_passed();
+    measured("bytes", &mut || {
+        let next = AtomicU64::new(0);
+        let read = || {
+            loop {
+                let start = next.fetch_add(BARE.1, Ordering::Relaxed);
+                if start >= size {
+                    return Ok(());
+                }
+                let range = ReadRange::Bytes(start..size.min(start + BARE.1));
+                let path = path.clone();
+                storage.read(&[ReadRequest { path, range }]).map_err(text)?;
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..BARE.0).map(|_| scope.spawn(read)).collect();
+            let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            ended
+                .map(|thread| thread.map_err(|_| "a thread died".to_owned())?)
+                .collect()
+        })
+    })
+}
+
+/// When requests came, when their answers began and when they ended, in milliseconds.
+fn print_passed(stage: &Stage, begun: Instant) {
+    let mut passed = stage.proxy.take_passed();
+    passed.sort_by_key(|one| one.moments);
+    for one in passed {
+        let at = one.moments.map(|at| {
+            let since = at.saturating_duration_since(begun);
+            format!("{:7.1}", since.as_secs_f64() * 1e3)
+        });
+        println!("{} {:10} {}", at.join(" "), one.bytes, one.request);
+    }
+    println!("{:7.1} done", begun.elapsed().as_secs_f64() * 1e3);
 }
 
 fn opened(context: &Context, uri: &str) -> Result<Array, String> {
     context.array(uri).open().map_err(text)
 }
 
-/// Reads cells and looks whether they are as many as they should be, all of them the same as were
-/// written if these are all.
-fn sum(array: &Array, cells: Subarray, count: i64, written: &ColumnSet) -> Outcome {
-    let read = array
-        .read(ReadOptions::new().subarray(cells))
-        .map_err(text)?;
-    let read = read.read_all().map_err(text)?;
+/// Reads cells.
+fn read_of(array: &Array, cells: Subarray) -> Result<ColumnSet, String> {
+    let read = array.read(ReadOptions::new().subarray(cells));
+    read.and_then(Reader::read_all).map_err(text)
+}
+
+/// Looks whether cells are as many as they should be, all of them the same as were written if these
+/// are all.
+fn check(read: &ColumnSet, count: i64, written: &ColumnSet) -> Outcome {
     if i64::try_from(read.cell_num) != Ok(count) {
         return Err(format!("{} cells instead of {count}", read.cell_num));
     }

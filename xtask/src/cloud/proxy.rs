@@ -3,7 +3,7 @@
 
 use super::http1::Message;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,6 +62,20 @@ pub struct Speed {
 
 /// Bytes that pass at a time where a speed is set.
 const PIECE: usize = 64 * 1024;
+
+/// A connection that was late by no more than this is as fast as it should be in the end.
+const LATE: Duration = Duration::from_millis(10);
+
+/// An answer's way where a speed is set.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// What was asked for.
+    pub request: String,
+    /// Bytes of the answer's body.
+    pub bytes: usize,
+    /// When the request came, when its answer began to leave and when all of it had left.
+    pub moments: [Instant; 3],
+}
 
 /// A kind of request to an S3 server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,6 +167,8 @@ struct State {
     uploads: BTreeSet<String>,
     /// What the server said when it finished uploads.
     finished: BTreeMap<String, Message>,
+    /// Answers that passed at a speed.
+    passed: Vec<Passed>,
 }
 
 #[derive(Debug)]
@@ -218,6 +234,11 @@ impl Proxy {
         std::mem::take(&mut self.shared.lock().counts)
     }
 
+    /// Answers that passed at a speed since this was asked last, in the order of their ends.
+    pub fn take_passed(&self) -> Vec<Passed> {
+        std::mem::take(&mut self.shared.lock().passed)
+    }
+
     /// Uploads in parts that a client knows of and has left behind.
     pub fn open_uploads(&self) -> usize {
         self.shared.lock().uploads.len()
@@ -278,6 +299,25 @@ impl Shared {
         }
     }
 
+    /// Waits until so many more bytes have passed the connection, whose bytes before had passed by
+    /// `passed`, and the link.
+    fn wait_for(&self, speed: Speed, passed: &mut Instant, bytes: usize) {
+        let takes = |rate: u64| Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        // Threads wake late, which is made up for; that the server was late is not.
+        let late = Instant::now().checked_sub(LATE);
+        *passed = late.map_or(*passed, |late| late.max(*passed)) + takes(speed.connection);
+        let linked = {
+            let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+            *link = (*link).max(Instant::now()) + takes(speed.link);
+            *link
+        };
+        std::thread::sleep(
+            (*passed)
+                .max(linked)
+                .saturating_duration_since(Instant::now()),
+        );
+    }
+
     /// Lets bytes pass as fast as the connection and the link are.
     fn passes(
         &self,
@@ -288,18 +328,31 @@ impl Shared {
         let Some(speed) = speed else {
             return pass(bytes);
         };
-        let takes =
-            |bytes: usize, rate: u64| Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
         let mut passed = Instant::now();
         for piece in bytes.chunks(PIECE) {
-            passed += takes(piece.len(), speed.connection);
-            let linked = {
-                let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
-                *link = (*link).max(Instant::now()) + takes(piece.len(), speed.link);
-                *link
-            };
-            std::thread::sleep(passed.max(linked).saturating_duration_since(Instant::now()));
+            self.wait_for(speed, &mut passed, piece.len());
             pass(piece)?;
+        }
+        Ok(())
+    }
+
+    /// The same for bytes that come from the server meanwhile: a link does not wait for all of them.
+    fn passes_on(
+        &self,
+        speed: Speed,
+        from: &mut impl Read,
+        bytes: usize,
+        mut pass: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (mut passed, mut left) = (Instant::now(), bytes);
+        let mut buffer = vec![0; PIECE.min(bytes)];
+        while left > 0 {
+            let len = left.min(PIECE);
+            let piece = buffer.get_mut(..len).unwrap_or_default();
+            from.read_exact(piece)?;
+            self.wait_for(speed, &mut passed, piece.len());
+            pass(piece)?;
+            left -= len;
         }
         Ok(())
     }
@@ -384,6 +437,7 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
             request.remove("expect");
             writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
+        let came = Instant::now();
         request.read_request_body(&mut reader)?;
         // The body is whole here; its length is written anew.
         request.remove("transfer-encoding");
@@ -414,12 +468,13 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
             }
             _ => {}
         }
-        let mut answer = {
+        let streams = speed.is_some() && fault.is_none();
+        let (mut answer, coming) = {
             // Of several who ask at once S3 lets one be the first; s3s-fs looks, and writes later.
             let asks = request.method() == "PUT" && request.header("if-none-match").is_some();
             let first = || shared.first.lock().unwrap_or_else(PoisonError::into_inner);
             let _turn = asks.then(first);
-            forward(shared.upstream, &request, &mut upstream)?
+            forward(shared.upstream, &request, &mut upstream, streams)?
         };
         if answer.status() == 500
             && let Some(mended) = whole_for_suffix(&shared.objects, &request)
@@ -438,16 +493,29 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         let whole = answer.body.len();
         answer.remove("transfer-encoding");
         answer.remove("connection");
-        if request.method() != "HEAD" && answer.status() != 204 {
+        if request.method() != "HEAD" && answer.status() != 204 && coming == 0 {
             answer.remove("content-length");
         }
         let head = answer.head_bytes();
         let cut = fault == Some(Fault::Truncate) && whole > 0;
         let sent = if cut { whole / 2 } else { whole };
-        shared.lock().counts.received += sent as u64;
+        shared.lock().counts.received += (sent + coming) as u64;
+        let leaves = Instant::now();
         writer.write_all(&head)?;
         let body = answer.body.get(..sent).unwrap_or_default();
         shared.passes(speed, body, |piece| writer.write_all(piece))?;
+        if let (Some(speed), Some(from), true) = (speed, &mut upstream, coming > 0) {
+            shared.passes_on(speed, from, coming, |piece| writer.write_all(piece))?;
+        }
+        if speed.is_some() {
+            let range = request.header("range").unwrap_or_default();
+            let passed = Passed {
+                request: format!("{} {range}", request.first),
+                bytes: sent + coming,
+                moments: [came, leaves, Instant::now()],
+            };
+            shared.lock().passed.push(passed);
+        }
         if cut {
             return client.shutdown(Shutdown::Both);
         }
@@ -515,15 +583,17 @@ fn deleted_all(objects: &Path, request: &Message) -> Option<Message> {
 }
 
 /// Asks the server; over the connection that is there, or a new one if the server has closed it.
+/// If it `streams`, the body of an object's answer is left in the connection: so many bytes.
 fn forward(
     address: SocketAddr,
     request: &Message,
     connection: &mut Option<BufReader<TcpStream>>,
-) -> io::Result<Message> {
+    streams: bool,
+) -> io::Result<(Message, usize)> {
     let mut request = request.clone();
     request.remove("content-length");
     let bytes = [request.head_bytes(), request.body.clone()].concat();
-    let attempt = |stream: &mut BufReader<TcpStream>| -> io::Result<(Message, bool)> {
+    let attempt = |stream: &mut BufReader<TcpStream>| -> io::Result<(Message, usize, bool)> {
         stream.get_mut().write_all(&bytes)?;
         // The server sends head and body apart, and the body only when the head was acknowledged,
         // which systems put off.
@@ -535,18 +605,24 @@ fn forward(
             if answer.status() == 100 {
                 continue;
             }
+            if streams
+                && Kind::of(&request) == Kind::Get
+                && let Some(coming) = answer.coming()
+            {
+                return Ok((answer, coming, true));
+            }
             let again = answer.read_answer_body(stream, request.method())?;
-            return Ok((answer, again));
+            return Ok((answer, 0, again));
         }
     };
     if let Some(mut stream) = connection.take()
-        && let Ok((answer, again)) = attempt(&mut stream)
+        && let Ok((answer, coming, again)) = attempt(&mut stream)
     {
         *connection = again.then_some(stream);
-        return Ok(answer);
+        return Ok((answer, coming));
     }
     let mut stream = connect(address)?;
-    let (answer, again) = attempt(&mut stream)?;
+    let (answer, coming, again) = attempt(&mut stream)?;
     *connection = again.then_some(stream);
-    Ok(answer)
+    Ok((answer, coming))
 }

@@ -140,13 +140,30 @@ impl Assembler<'_> {
             .filter(|field| matches!(field.field, Field::Attribute(_)));
         let (var, fixed): (Vec<&BoundField>, Vec<_>) =
             attributes.partition(|f| f.column_type.is_var());
-        for group in self.groups(batch, &fixed)? {
-            let tasks = batch.tasks.get(group).unwrap_or(&[]);
-            self.fetcher.prefetch(&self.stored(tasks, &fixed)?, room);
-        }
+        self.ahead(batch, &self.groups(batch, &fixed)?, &fixed, room)?;
         for field in var {
             self.fetcher
                 .prefetch(&self.stored(&batch.tasks, &[field])?, room);
+        }
+        Ok(())
+    }
+
+    /// Asks for the tiles of groups in their order, as long as there is room: `room` bytes for those
+    /// of the first.
+    fn ahead(
+        &self,
+        batch: &BatchPlan,
+        groups: &[Range<usize>],
+        fields: &[&BoundField],
+        mut room: u64,
+    ) -> Result<()> {
+        for group in groups {
+            let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
+            let stored = self.stored(tasks, fields)?;
+            if !self.fetcher.prefetch(&stored, room) {
+                break;
+            }
+            room = self.budget.prefetch;
         }
         Ok(())
     }
@@ -175,14 +192,10 @@ impl Assembler<'_> {
             let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
             let stored = self.stored(tasks, &fields)?;
             let fetched = self.fetcher.fetch(&stored).await?;
-            let next = groups
-                .get(i + 1)
-                .and_then(|next| batch.tasks.get(next.clone()));
-            if let Some(next) = next {
-                // It has room even where one tile is all of it.
-                self.fetcher
-                    .prefetch(&self.stored(next, &fields)?, self.budget.tiles);
-            }
+            // The next one has room even where one tile is all of it, others where these have left
+            // room.
+            let later = groups.get(i + 1..).unwrap_or(&[]);
+            self.ahead(batch, later, &fields, self.budget.tiles)?;
             let fetched: FetchedTiles = stored.into_iter().zip(fetched).collect();
             self.fill(batch, tasks, &mut outs, Some(&fetched))?;
         }

@@ -11,7 +11,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -25,7 +25,8 @@ pub(super) struct Limits {
     pub(super) gap: u64,
     /// Ranges are joined up to this size, and to that of a piece.
     pub(super) joined: u64,
-    /// Longer ranges are read in pieces of this size.
+    /// Longer ranges are read in pieces of this size, or of less while there are connections with
+    /// nothing to do.
     pub(super) piece: u64,
     /// Requests in flight.
     pub(super) parallel: usize,
@@ -51,6 +52,29 @@ impl Default for Limits {
     }
 }
 
+/// Requests of many bytes that fill any link.
+const MOST_LARGE: usize = 16;
+/// And the permits that one takes, at most.
+const LARGE_PERMITS: usize = 4;
+/// Shorter pieces take hardly less time than this one, and cost as much.
+const SHORTEST_PIECE: u64 = 4 << 20;
+
+impl Limits {
+    /// Permits that a request of many bytes takes: one where there are few.
+    pub(super) fn large_permits(&self) -> u32 {
+        // Between one and a few.
+        (self.parallel / MOST_LARGE).clamp(1, LARGE_PERMITS) as u32
+    }
+
+    /// How long requests are at most while so many bytes are asked for: all connections have an
+    /// equal part of them.
+    pub(super) fn piece_of(&self, bytes: u64) -> u64 {
+        let connections = self.parallel as u64 / u64::from(self.large_permits());
+        let each = bytes.div_ceil(connections.max(1));
+        each.max(SHORTEST_PIECE).min(self.piece).max(1)
+    }
+}
+
 /// What a store can do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Abilities {
@@ -71,6 +95,8 @@ pub(super) struct Shared {
     /// Whether ends of objects are asked for as such, until the server refuses that.
     pub(super) tails: AtomicBool,
     pub(super) stats: IoStats,
+    /// Bytes that reads have asked for and that are not all there yet.
+    pub(super) asked: Arc<AtomicU64>,
     /// One permit a small request, several for a large one.
     pub(super) gate: Arc<Semaphore>,
     pub(super) secrets: Secrets,
@@ -105,6 +131,7 @@ impl Shared {
     ) -> Self {
         Self {
             gate: Arc::new(Semaphore::new(limits.parallel)),
+            asked: Arc::default(),
             tails: AtomicBool::new(abilities.tails),
             store,
             limits,

@@ -1,10 +1,10 @@
 //! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by
 //! side.
 
-use super::bucket::{Limits, Shared, ended, object_key, pause};
+use super::bucket::{Shared, ended, object_key, pause};
 use super::http::{ServerAnswer, observed};
 use crate::error::{Error, Result};
-use crate::storage::coalesce::coalesce;
+use crate::storage::coalesce::coalesce_evenly;
 use crate::storage::refusal::too_short;
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tail};
 use bytes::Bytes;
@@ -14,13 +14,12 @@ use object_store::{GetOptions, GetRange, ObjectStoreExt};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
 /// Larger requests take several permits.
 const LARGE: u64 = 1 << 20;
-const LARGE_PERMITS: u32 = 4;
 /// A longer range is asked for only if the object is known to have it: a damaged length must not
 /// cost more than a request.
 const CREDIBLE: u64 = 1 << 30;
@@ -53,6 +52,30 @@ pub(super) struct Plan {
     runs: Vec<ReadRun>,
     requests: usize,
     piece: u64,
+    _under_way: UnderWay,
+}
+
+/// Bytes that are asked for, until this is dropped.
+#[derive(Debug)]
+struct UnderWay {
+    bytes: u64,
+    of: Arc<AtomicU64>,
+}
+
+impl UnderWay {
+    /// With the bytes that all reads ask for now.
+    fn new(bytes: u64, of: &Arc<AtomicU64>) -> (Self, u64) {
+        // Damaged lengths may wrap around, here and back.
+        let others = of.fetch_add(bytes, Ordering::Relaxed);
+        let of = Arc::clone(of);
+        (Self { bytes, of }, others.saturating_add(bytes))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// Bytes that have arrived.
@@ -65,7 +88,7 @@ pub(super) struct FetchedPart {
 }
 
 impl Plan {
-    pub(super) fn new(requests: &[ReadRequest], limits: &Limits) -> Result<Self> {
+    pub(super) fn new(requests: &[ReadRequest], shared: &Shared) -> Result<Self> {
         let mut places: Vec<(Arc<ObjectPlace>, Vec<usize>)> = Vec::new();
         let mut known: HashMap<&StorePath, usize> = HashMap::new();
         for (i, request) in requests.iter().enumerate() {
@@ -83,6 +106,12 @@ impl Plan {
             };
             places[at].1.push(i);
         }
+        let limits = &shared.limits;
+        let lens = requests.iter().map(|request| request.range.known_len());
+        let len = lens.fold(0, u64::saturating_add);
+        // What is known to be wanted is divided among the connections, from the first byte on.
+        let (under_way, all) = UnderWay::new(len, &shared.asked);
+        let piece = limits.piece_of(all);
         let mut runs = Vec::new();
         for (place, wanted) in places {
             let mut spans = Vec::with_capacity(wanted.len());
@@ -101,8 +130,7 @@ impl Plan {
                     }
                 });
             }
-            let most = limits.joined.min(limits.piece);
-            for merged in coalesce(&spans, limits.gap, most) {
+            for merged in coalesce_evenly(&spans, limits.gap, limits.joined.min(piece)) {
                 let members = merged
                     .members
                     .iter()
@@ -119,7 +147,8 @@ impl Plan {
         Ok(Self {
             runs,
             requests: requests.len(),
-            piece: limits.piece.max(1),
+            piece,
+            _under_way: under_way,
         })
     }
 
@@ -301,7 +330,7 @@ async fn get(
     loop {
         let large = end.is_none_or(|end| end - at >= LARGE);
         let permits = if large {
-            LARGE_PERMITS.min(shared.limits.parallel as u32)
+            shared.limits.large_permits()
         } else {
             1
         };

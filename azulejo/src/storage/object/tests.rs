@@ -4,6 +4,7 @@ mod faults;
 
 use super::*;
 use crate::storage::{IoOp, Uri, conformance};
+use std::sync::atomic::Ordering;
 
 fn path(uri: &str) -> StorePath {
     Uri::parse(uri).unwrap().path().clone()
@@ -162,6 +163,55 @@ fn near_ranges_are_one_request_and_long_ones_several() {
         (2 << 20) + 1
     );
     assert_eq!(storage.io_stats().since(&before).requests(IoOp::Get), 3);
+}
+
+#[test]
+fn what_is_wanted_is_divided_among_the_connections() {
+    let whole = ObjectStorage::in_memory();
+    let x = path("s3://bucket/x");
+    let bytes: Vec<u8> = (0..40u32 << 20).map(|i| (i >> 12) as u8).collect();
+    whole.put(&x, Bytes::from(bytes.clone())).unwrap();
+    let tiles = |size: u64, number: u64| -> Vec<ReadRequest> {
+        let ranges = (0..number).map(|i| i * size..(i + 1) * size);
+        ranges
+            .map(|range| ReadRequest {
+                path: x.clone(),
+                range: ReadRange::Bytes(range),
+            })
+            .collect()
+    };
+    let with = |parallel: usize| {
+        let limits = Limits {
+            parallel,
+            ..Limits::default()
+        };
+        let shared = whole.shared();
+        let store = Arc::clone(&shared.store);
+        let secrets = Secrets::default();
+        ObjectStorage::of(Shared::new(
+            store,
+            limits,
+            shared.abilities,
+            &shared.stats,
+            secrets,
+        ))
+    };
+    let gets = |storage: &ObjectStorage, requests: &[ReadRequest]| {
+        let before = storage.io_stats();
+        let read = storage.read(requests).unwrap();
+        assert!(read.concat() == bytes[..read.iter().map(Bytes::len).sum::<usize>()]);
+        storage.io_stats().since(&before).requests(IoOp::Get)
+    };
+    let many = with(64);
+    assert_eq!(gets(&many, &tiles(1 << 20, 3)), 1, "too little to divide");
+    assert_eq!(gets(&many, &tiles(1 << 20, 16)), 4);
+    assert_eq!(gets(&many, &tiles(16 << 20, 1)), 4, "one tile as well");
+    assert_eq!(gets(&many, &tiles(512 << 10, 80)), 10);
+    // Few connections have long requests; all of them have something to do.
+    assert_eq!(gets(&with(1), &tiles(1 << 20, 40)), 3);
+    assert_eq!(gets(&with(4), &tiles(1 << 20, 40)), 4);
+    assert_eq!(gets(&with(2), &tiles(1 << 20, 16)), 2);
+    assert_eq!(many.shared().asked.load(Ordering::Relaxed), 0);
 }
 
 #[test]
