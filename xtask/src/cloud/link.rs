@@ -190,13 +190,16 @@ fn one(
     ])
 }
 
+/// What says how long work of a name took, and what it asked for.
+type Meter<'a> = dyn Fn(&str, &mut dyn FnMut() -> Outcome) -> Result<Measured, String> + 'a;
+
 /// Reads the largest file of an array by as many connections as help, for its bytes alone: what the
 /// link, the server and this machine allow.
 fn bare(
     stage: &Stage,
     context: &Context,
     uri: &str,
-    measured: &dyn Fn(&str, &mut dyn FnMut() -> Outcome) -> Result<Measured, String>,
+    measured: &Meter<'_>,
 ) -> Result<Measured, String> {
     let location = context
         .locate(&Uri::parse(uri).map_err(text)?)
@@ -226,10 +229,8 @@ fn bare(
         };
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..BARE.0).map(|_| scope.spawn(read)).collect();
-            let ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-            ended
-                .map(|thread| thread.map_err(|_| "a thread died".to_owned())?)
-                .collect()
+            let mut ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+            ended.try_for_each(|thread| thread.map_err(|_| "a thread died".to_owned())?)
         })
     })
 }
