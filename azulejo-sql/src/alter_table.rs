@@ -7,6 +7,7 @@
 use crate::create_table::{nothing, reference_of, shaped, storable};
 use crate::error::{Result, external};
 use crate::external_table::{FILE_TYPE, with_units};
+use crate::listing::replace;
 use crate::new_array::refuse_decimals;
 use crate::table::{ArrayTable, blocking};
 use crate::target::array_at;
@@ -119,9 +120,7 @@ async fn show(
     let now = now
         .showing_first(&Schema::new(columns))?
         .with_defaults(defaults.collect())?;
-    session.deregister_table(reference.clone())?;
-    session.register_table(reference, Arc::new(now))?;
-    Ok(())
+    replace(session, &reference, Arc::new(now))
 }
 
 /// What a statement makes of an array.
