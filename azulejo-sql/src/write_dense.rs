@@ -6,6 +6,7 @@ use crate::giving_up::StillWanted;
 use crate::write::{Batches, bytes_of, most_bytes, receive};
 use azulejo::arrow::{ArrowImporter, ArrowOptions};
 use azulejo::column::ColumnType;
+use azulejo::format::path::fragment_entry;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::space::Layout;
 use azulejo::{ArrayHandle, ReadOptions, Subarray, WriteOptions};
@@ -273,6 +274,9 @@ struct Fragments<'a> {
     boxes: Vec<RowBox>,
     /// Those that do not count yet.
     names: Vec<String>,
+    /// The time of the first of them, which all have: at no moment a part of them shows, and what
+    /// others write meanwhile is before all of them or behind.
+    time: Option<u64>,
 }
 
 impl<'a> Fragments<'a> {
@@ -282,6 +286,7 @@ impl<'a> Fragments<'a> {
             wanted,
             boxes: Vec::new(),
             names: Vec::new(),
+            time: None,
         }
     }
 
@@ -315,7 +320,8 @@ impl<'a> Fragments<'a> {
                 .map_or(rows.num_rows(), |next| next.row);
             let ranges = cells.ranges(schema);
             self.wanted.check().map_err(external)?;
-            let options = options.clone().subarray(NdRectangle { ranges });
+            let mut options = options.clone().subarray(NdRectangle { ranges });
+            options.timestamps = self.time.map(|time| (time, time));
             let written = || -> azulejo::Result<_> {
                 let mut writer = self.place.writer(options)?;
                 let importer = writer.importer()?;
@@ -324,6 +330,8 @@ impl<'a> Fragments<'a> {
             };
             let name = written().map_err(external)?;
             if boxes.len() > 1 || others {
+                let first = name.first().and_then(|name| fragment_entry(name));
+                self.time = self.time.or(first.map(|first| first.t_end));
                 self.names.extend(name);
             }
         }

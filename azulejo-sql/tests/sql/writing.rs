@@ -13,6 +13,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -1411,6 +1412,9 @@ async fn dense_inserts_come_in_any_number_of_parts() -> TestResult {
     assert_eq!(rows(&session, insert).await?, ["249900"]);
     let array = context.array("mem://lines").open()?;
     assert!(array.fragments().len() > 64, "{}", array.fragments().len());
+    // As of no moment there are some of them.
+    let times: HashSet<u64> = (array.fragments().iter().map(|f| f.time_range().end)).collect();
+    assert_eq!(times.len(), 1);
     let right = "SELECT count(*), count(DISTINCT t) FROM g WHERE CAST(t AS BIGINT) = y * 700 + x";
     assert_eq!(rows(&session, right).await?, ["249900|249900"]);
     Ok(())
