@@ -1406,7 +1406,7 @@ async fn dense_inserts_come_in_any_number_of_parts() -> TestResult {
     let context = Context::new(Config::default().memory_budget(4 << 20), None)?;
     let config = SessionConfig::new().with_batch_size(1024);
     let session = session_with(&context, config.with_target_partitions(1));
-    rows(&session, "CREATE EXTERNAL TABLE g (y BIGINT, x BIGINT, t VARCHAR NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://lines' OPTIONS ('dense' 'true', 'domain.y' '0..356', 'tile.y' '10', 'domain.x' '0..699', 'tile.x' '700')").await?;
+    rows(&session, "CREATE EXTERNAL TABLE g (y BIGINT, x BIGINT, t VARCHAR NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://lines' OPTIONS ('dense' 'true', 'domain.y' '0..356', 'tile.y' '1', 'domain.x' '0..699', 'tile.x' '700')").await?;
     // More than 200 bytes a row, 2 MiB at once: some 25 parts.
     let insert = "INSERT INTO g SELECT value / 700, value % 700, lpad(CAST(value AS VARCHAR), 200, '0') FROM generate_series(0, 249899)";
     assert_eq!(rows(&session, insert).await?, ["249900"]);
