@@ -87,7 +87,7 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
     };
     let change = Change::of(&state, table, alter).await?;
     if change.make(table).await? {
-        show(session, reference, table, &change).await?;
+        show(session, &reference, table, &change).await?;
     }
     nothing(session)
 }
@@ -95,7 +95,7 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
 /// Has a session's table show what the array has now.
 async fn show(
     session: &SessionContext,
-    reference: TableReference,
+    reference: &TableReference,
     table: &ArrayTable,
     change: &Change,
 ) -> Result<()> {
@@ -120,7 +120,7 @@ async fn show(
     let now = now
         .showing_first(&Schema::new(columns))?
         .with_defaults(defaults.collect())?;
-    replace(session, &reference, Arc::new(now))
+    replace(session, reference, Arc::new(now))
 }
 
 /// What a statement makes of an array.
