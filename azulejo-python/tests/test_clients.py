@@ -288,3 +288,7 @@ def test_columns_of_polars_that_hold_objects_are_refused(tmp_path):
     with pytest.raises(TypeError, match="column 'what'.* Object"):
         az.write(tmp_path / "a", frame, index="i")
     assert az.object_type(tmp_path / "a") is None
+    # Names say nothing of a type.
+    labels = pl.Series(["Object"], dtype=pl.Enum(["Object"]))
+    az.write(tmp_path / "b", pl.DataFrame({"i": [1], "Object": labels}), index="i")
+    assert az.open(tmp_path / "b").query().to_polars()["Object"].to_list() == ["Object"]

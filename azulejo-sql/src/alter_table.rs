@@ -7,6 +7,7 @@
 use crate::create_table::{nothing, reference_of, shaped, storable};
 use crate::error::{Result, external};
 use crate::external_table::{FILE_TYPE, with_units};
+use crate::listing::replace;
 use crate::new_array::refuse_decimals;
 use crate::table::{ArrayTable, blocking};
 use crate::target::array_at;
@@ -86,7 +87,7 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
     };
     let change = Change::of(&state, table, alter).await?;
     if change.make(table).await? {
-        show(session, reference, table, &change).await?;
+        show(session, &reference, table, &change).await?;
     }
     nothing(session)
 }
@@ -94,7 +95,7 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
 /// Has a session's table show what the array has now.
 async fn show(
     session: &SessionContext,
-    reference: TableReference,
+    reference: &TableReference,
     table: &ArrayTable,
     change: &Change,
 ) -> Result<()> {
@@ -119,9 +120,7 @@ async fn show(
     let now = now
         .showing_first(&Schema::new(columns))?
         .with_defaults(defaults.collect())?;
-    session.deregister_table(reference.clone())?;
-    session.register_table(reference, Arc::new(now))?;
-    Ok(())
+    replace(session, reference, Arc::new(now))
 }
 
 /// What a statement makes of an array.

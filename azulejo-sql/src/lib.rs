@@ -48,6 +48,8 @@
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `time_of_day` | spans that tables show as times of day |
 //! | `default_values` | `DEFAULT` among the values of an `INSERT` |
+//! | `forgotten` | clauses that are read and that plans would pass over: refused |
+//! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |

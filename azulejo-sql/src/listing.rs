@@ -6,24 +6,50 @@
 use crate::error::Result;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::common::TableReference;
 use datafusion::logical_expr::TableType;
 use datafusion::prelude::SessionContext;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// A session whose queries open files by their URLs.
 pub fn with_urls(session: SessionContext) -> SessionContext {
     let named = Arc::clone(session.state().catalog_list());
     let session = session.enable_url_table();
     let with_urls = Arc::clone(session.state().catalog_list());
-    session.register_catalog_list(Arc::new(Catalogs { named, with_urls }));
+    session.register_catalog_list(Arc::new(Catalogs {
+        named,
+        with_urls,
+        replacing: Replacing::default(),
+    }));
     session
 }
+
+/// Puts a table in the place of another, of which no query finds none.
+///
+/// # Errors
+/// That the schema takes no tables.
+pub fn replace(
+    session: &SessionContext,
+    reference: &TableReference,
+    table: Arc<dyn TableProvider>,
+) -> Result<()> {
+    let catalogs = Arc::clone(session.state().catalog_list());
+    let ours = catalogs.downcast_ref::<Catalogs>();
+    let _replacing = ours.map(|catalogs| catalogs.replacing.write());
+    session.deregister_table(reference.clone())?;
+    session.register_table(reference.clone(), table)?;
+    Ok(())
+}
+
+/// Held while a table takes the place of another: schemas have no call that does both.
+type Replacing = Arc<RwLock<()>>;
 
 /// The catalogs of a session.
 #[derive(Debug)]
 struct Catalogs {
     named: Arc<dyn CatalogProviderList>,
     with_urls: Arc<dyn CatalogProviderList>,
+    replacing: Replacing,
 }
 
 impl CatalogProviderList for Catalogs {
@@ -43,6 +69,7 @@ impl CatalogProviderList for Catalogs {
         Some(Arc::new(Catalog {
             named: self.named.catalog(name)?,
             with_urls: self.with_urls.catalog(name)?,
+            replacing: Arc::clone(&self.replacing),
         }))
     }
 }
@@ -52,6 +79,7 @@ impl CatalogProviderList for Catalogs {
 struct Catalog {
     named: Arc<dyn CatalogProvider>,
     with_urls: Arc<dyn CatalogProvider>,
+    replacing: Replacing,
 }
 
 impl CatalogProvider for Catalog {
@@ -63,6 +91,7 @@ impl CatalogProvider for Catalog {
         Some(Arc::new(Schema {
             named: self.named.schema(name)?,
             with_urls: self.with_urls.schema(name)?,
+            replacing: Arc::clone(&self.replacing),
         }))
     }
 
@@ -88,6 +117,7 @@ impl CatalogProvider for Catalog {
 struct Schema {
     named: Arc<dyn SchemaProvider>,
     with_urls: Arc<dyn SchemaProvider>,
+    replacing: Replacing,
 }
 
 #[async_trait]
@@ -97,10 +127,16 @@ impl SchemaProvider for Schema {
     }
 
     fn table_names(&self) -> Vec<String> {
+        let _whole = self.replacing.read();
         self.named.table_names()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.named.table(name).await? {
+            return Ok(Some(table));
+        }
+        // Another one may just be taking its place.
+        drop(self.replacing.read());
         self.with_urls.table(name).await
     }
 
@@ -121,6 +157,7 @@ impl SchemaProvider for Schema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
+        let _whole = self.replacing.read();
         self.named.table_exist(name)
     }
 }

@@ -6,6 +6,7 @@ use crate::giving_up::StillWanted;
 use crate::write::{Batches, bytes_of, most_bytes, receive};
 use azulejo::arrow::{ArrowImporter, ArrowOptions};
 use azulejo::column::ColumnType;
+use azulejo::format::path::fragment_entry;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::space::Layout;
 use azulejo::{ArrayHandle, ReadOptions, Subarray, WriteOptions};
@@ -18,7 +19,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
 use std::sync::Arc;
 
-/// Fragments that one statement makes at most: each makes later reads dearer.
+/// Fragments that rows make at most which memory takes at once: each makes later reads dearer.
 const MOST_BOXES: usize = 64;
 
 /// Writes the cells of a dense array, in any order, each once: visible at once or not at all.
@@ -28,8 +29,8 @@ const MOST_BOXES: usize = 64;
 /// are read and written again as they are.
 ///
 /// Rows are held until they are sorted: `held` counts these and their copy. Where there are more than
-/// memory takes, those that have come are written, as long as they fill few boxes, and the next are
-/// taken.
+/// memory takes, those that have come are written, if they fill that few boxes, and the next are
+/// taken. Of rows in the order of cells each such part fills some boxes, however many parts there are.
 ///
 /// # Errors
 /// [`DataFusionError::ResourcesExhausted`] for more rows than memory takes, where they fill many
@@ -72,10 +73,10 @@ pub fn write_boxes(
                     place.uri()
                 )));
             }
-            let known = fragments.boxes.len();
-            if known + boxes.len() <= MOST_BOXES {
-                fragments.write(array, &rows, boxes, more || known > 0)?;
-            } else if more || known > 0 {
+            let others = more || !fragments.boxes.is_empty();
+            if boxes.len() <= MOST_BOXES {
+                fragments.write(array, &rows, boxes, others)?;
+            } else if others {
                 return Err(too_many(place, most));
             } else {
                 let (whole, rows) =
@@ -107,7 +108,7 @@ fn sorted(rows: &RecordBatch, dimensions: usize) -> Result<RecordBatch> {
 
 fn too_many(place: &ArrayHandle, most: u64) -> DataFusionError {
     DataFusionError::ResourcesExhausted(format!(
-        "{}: rows for a dense array are sorted in memory, {most} bytes at once (half of sm.mem.total_budget), and these fill more than {MOST_BOXES} boxes: let them come in the order of cells (ORDER BY), or INSERT them in parts; nothing was written",
+        "{}: rows for a dense array are sorted in memory, {most} bytes at once (half of sm.mem.total_budget), and such a part of these fills more than {MOST_BOXES} boxes: let them come in the order of cells (ORDER BY), or INSERT them in parts; nothing was written",
         place.uri()
     ))
 }
@@ -273,6 +274,9 @@ struct Fragments<'a> {
     boxes: Vec<RowBox>,
     /// Those that do not count yet.
     names: Vec<String>,
+    /// The time of the first of them, which all have: at no moment a part of them shows, and what
+    /// others write meanwhile is before all of them or behind.
+    time: Option<u64>,
 }
 
 impl<'a> Fragments<'a> {
@@ -282,6 +286,7 @@ impl<'a> Fragments<'a> {
             wanted,
             boxes: Vec::new(),
             names: Vec::new(),
+            time: None,
         }
     }
 
@@ -315,7 +320,8 @@ impl<'a> Fragments<'a> {
                 .map_or(rows.num_rows(), |next| next.row);
             let ranges = cells.ranges(schema);
             self.wanted.check().map_err(external)?;
-            let options = options.clone().subarray(NdRectangle { ranges });
+            let mut options = options.clone().subarray(NdRectangle { ranges });
+            options.timestamps = self.time.map(|time| (time, time));
             let written = || -> azulejo::Result<_> {
                 let mut writer = self.place.writer(options)?;
                 let importer = writer.importer()?;
@@ -324,6 +330,8 @@ impl<'a> Fragments<'a> {
             };
             let name = written().map_err(external)?;
             if boxes.len() > 1 || others {
+                let first = name.first().and_then(|name| fragment_entry(name));
+                self.time = self.time.or(first.map(|first| first.t_end));
                 self.names.extend(name);
             }
         }

@@ -122,13 +122,23 @@ def streamed(data: Any) -> Any:
     """
     if type(data).__module__.partition(".")[0] != "polars" or not hasattr(data, "to_arrow"):
         return data
-    kinds = [str(kind) for kind in getattr(data, "dtypes", ())]
-    if any("Object" in kind for kind in kinds):
-        # As Arrow it gives where they lie in memory.
-        name = data.columns[next(i for i, kind in enumerate(kinds) if "Object" in kind)]
-        raise TypeError(f"column {name!r}: no attribute holds values of polars' type Object")
-    nothing = "Null" in kinds
+    kinds = list(getattr(data, "dtypes", ()))
+    for index, kind in enumerate(kinds):
+        if _has_objects(kind):
+            # As Arrow it gives where they lie in memory.
+            name = data.columns[index]
+            raise TypeError(f"column {name!r}: no attribute holds values of polars' type Object")
+    nothing = any(str(kind) == "Null" for kind in kinds)
     return data.to_arrow() if nothing else data
+
+
+def _has_objects(kind: Any) -> bool:
+    """Whether values of a type of polars' are objects, or are made of some. Its text tells that of no other: it
+    has the names of fields and labels.
+    """
+    inside = [field.dtype for field in getattr(kind, "fields", ())]
+    inside += [kind.inner] if getattr(kind, "inner", None) is not None else []
+    return str(kind) == "Object" or any(_has_objects(one) for one in inside)
 
 
 def is_frame(data: Any) -> bool:

@@ -9,7 +9,7 @@ use datafusion::common::exec_err;
 use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::common::collect;
-use datafusion::prelude::SessionConfig;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -327,6 +327,32 @@ async fn a_scan_is_of_one_moment_whatever_is_merged_meanwhile() -> TestResult {
         let now = if changed { "100|100" } else { "100|0" };
         let sums = "SELECT count(*), sum(v) FROM t";
         assert_eq!(rows(&session, sums).await?, [now]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_table_that_is_altered_is_never_missing() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (id INT, v INT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://altered'",
+        "INSERT INTO t VALUES (1, 10), (2, 20)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let queries = (0..400).map(|_| "SELECT sum(v) FROM t".to_owned());
+    let (found, altered) = tokio::join!(at_once(&session, queries), add_columns(&session));
+    altered?;
+    for found in found? {
+        assert_eq!(found?, ["30"]);
+    }
+    assert_eq!(rows(&session, "SELECT v, c0, c29 FROM t").await?.len(), 2);
+    Ok(())
+}
+
+async fn add_columns(session: &SessionContext) -> TestResult {
+    for k in 0..30 {
+        rows(session, &format!("ALTER TABLE t ADD COLUMN c{k} INT")).await?;
     }
     Ok(())
 }
