@@ -8,44 +8,29 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use std::sync::Arc;
 
-/// Ways to write one order, at most: each column that is declared to have nulls has two.
-const WAYS: usize = 16;
-
 /// What plans are told of partitions that are sorted by dimensions, of which the projection's columns
-/// come out.
-///
-/// No dimension that partitions are sorted by has nulls, though days are declared to: wherever an
-/// order has its nulls, first or last, is the same order.
+/// come out: nulls, which days are declared to have, come last.
 pub fn sorted_by(
     dimensions: &[usize],
     projection: &[usize],
     schema: &SchemaRef,
 ) -> EquivalenceProperties {
-    let mut ways: Vec<Vec<PhysicalSortExpr>> = vec![Vec::new()];
-    for dimension in dimensions {
-        let output = projection.iter().position(|column| column == dimension);
-        let Some((output, field)) =
-            output.and_then(|output| Some((output, schema.fields().get(output)?)))
-        else {
-            break;
-        };
-        let column = Arc::new(Column::new(field.name(), output));
-        let nulls_first: &[bool] = match field.is_nullable() && ways.len() < WAYS {
-            true => &[false, true],
-            false => &[false],
-        };
-        let longer = ways.iter().flat_map(|way| {
-            nulls_first.iter().map(|nulls_first| {
-                let options = SortOptions::new(false, *nulls_first);
-                let sort = PhysicalSortExpr::new(Arc::clone(&column) as _, options);
-                way.iter().cloned().chain([sort]).collect::<Vec<_>>()
-            })
-        });
-        ways = longer.collect();
-    }
-    ways.retain(|way| !way.is_empty());
-    EquivalenceProperties::new_with_orderings(Arc::clone(schema), ways)
+    let order = dimensions.iter().map_while(|dimension| {
+        let output = projection.iter().position(|column| column == dimension)?;
+        let column = Arc::new(Column::new(schema.fields().get(output)?.name(), output));
+        Some(PhysicalSortExpr::new(column, NULLS_LAST))
+    });
+    let order: Vec<PhysicalSortExpr> = order.collect();
+    let orders = (!order.is_empty()).then_some(order);
+    EquivalenceProperties::new_with_orderings(Arc::clone(schema), orders)
 }
+
+/// The order that scans have. A plan takes one order of a column, so that others are not said, though
+/// dimensions have no nulls.
+const NULLS_LAST: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: false,
+};
 
 impl ArrayScan {
     /// The dimensions that an order is by, if the array can be read in it: the first ones, or the
@@ -54,7 +39,8 @@ impl ArrayScan {
         let dimension = |sort: &PhysicalSortExpr| {
             let column = sort.expr.downcast_ref::<Column>()?;
             let d = self.dimension_at(column.index())?;
-            (!sort.options.descending && self.orders_alike(d)).then_some(d)
+            let ours = PhysicalSortExpr::new(Arc::clone(&sort.expr), NULLS_LAST);
+            (ours.satisfy_expr(sort, &self.schema) && self.orders_alike(d)).then_some(d)
         };
         let dimensions = order.iter().map(dimension).collect::<Option<Vec<_>>>()?;
         let ndim = self.array.schema().domain.ndim();

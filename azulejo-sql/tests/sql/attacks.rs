@@ -141,7 +141,7 @@ const QUERIES: &[&str] = &[
     "SELECT x FROM (SELECT x FROM {t} UNION ALL SELECT x FROM sparse) AS q ORDER BY x DESC LIMIT 4",
     "SELECT x FROM (SELECT x, y FROM {t} ORDER BY x LIMIT 3) AS q UNION ALL SELECT x FROM one",
     // Groups.
-    "SELECT x, count(*), sum(n), min(f), max(s) FROM {t} WHERE n < 100 AND n > -100 GROUP BY x",
+    "SELECT x, count(*), sum(n), min(f) FILTER (WHERE f < 1e300), max(s) FROM {t} WHERE n < 100 AND n > -100 GROUP BY x",
     "SELECT y, avg(f), count(DISTINCT x) FROM {t} GROUP BY y HAVING min(x) < 0 ORDER BY y DESC",
     "SELECT x, y, grouping(x), count(*) FROM {t} GROUP BY GROUPING SETS ((x), (y), ())",
     "SELECT x > 0, y > 0, count(*) FROM {t} GROUP BY ROLLUP (x > 0, y > 0)",
