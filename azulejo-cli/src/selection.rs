@@ -97,7 +97,6 @@ fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
     })
 }
 
-/// The columns: as named, otherwise dimensions (if wanted) and attributes.
 /// The fields that a list names which was cut at its commas: what is none by itself and is one with
 /// what follows has commas in its name.
 pub fn names_of(schema: &ArraySchema, parts: &[String]) -> Vec<String> {
@@ -115,6 +114,7 @@ pub fn names_of(schema: &ArraySchema, parts: &[String]) -> Vec<String> {
     names
 }
 
+/// The columns: as named, otherwise dimensions (if wanted) and attributes.
 fn fields(
     array: &Array,
     named: Option<&[String]>,

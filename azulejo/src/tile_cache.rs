@@ -5,6 +5,7 @@
 //! All open arrays of a context share the room: tiles of those that were asked lately stay.
 
 use crate::column::Tile;
+use crate::platform::process_id;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use azulejo_format::fragment::Field;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -30,8 +31,20 @@ pub(crate) struct TileCache {
 }
 
 /// What the tile caches of arrays share.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TileRoom(Arc<Mutex<CacheState>>);
+#[derive(Debug, Clone)]
+pub(crate) struct TileRoom {
+    state: Arc<Mutex<CacheState>>,
+    process: u32,
+}
+
+impl Default for TileRoom {
+    fn default() -> Self {
+        Self {
+            state: Arc::default(),
+            process: process_id(),
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct CacheState {
@@ -67,35 +80,45 @@ impl TileRoom {
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the tiles of an array.
+    fn clear(&self, owner: Owner) {
+        // In a forked child the lock may be held by a thread that is none of its own. What is left
+        // behind then makes room for others as it gets old.
+        let state = match self.process == process_id() {
+            true => Some(self.state()),
+            false => self.state.try_lock().ok(),
+        };
+        // Memory is given back while nobody waits.
+        let gone = state.map(|mut state| state.without(owner));
+        drop(gone);
     }
 }
 
 impl CacheState {
-    /// Forgets the tiles of an array.
-    fn clear(&mut self, owner: Owner) {
-        self.touched.retain(|(of, _)| *of != owner);
-        let bytes = &mut self.bytes;
-        self.tiles.retain(|(of, _), cached| {
-            if *of == owner {
-                *bytes -= cached.tile.reserved();
-            }
-            *of != owner
-        });
-        self.queue.retain(|(of, _)| *of != owner);
+    /// Takes out the tiles of an array.
+    fn without(&mut self, owner: Owner) -> Vec<CachedTile> {
+        if !self.touched.is_empty() {
+            self.touched.retain(|(of, _)| *of != owner);
+        }
         if self.tiles.is_empty() {
-            (self.tiles, self.queue) = Default::default();
+            return Vec::new();
         }
-        if self.touched.is_empty() {
-            self.touched = HashSet::new();
-        }
+        let gone = self.tiles.extract_if(|(of, _), _| *of == owner);
+        let gone: Vec<CachedTile> = gone.map(|(_, cached)| cached).collect();
+        let bytes: usize = gone.iter().map(|cached| cached.tile.reserved()).sum();
+        self.bytes -= bytes;
+        self.queue.retain(|(of, _)| *of != owner);
+        gone
     }
 }
 
 impl TileCache {
     /// Forgets all tiles: nobody will ask for them again.
     pub(crate) fn clear(&self) {
-        self.room.state().clear(self.owner);
+        self.room.clear(self.owner);
     }
 
     /// Bytes that it may hold.
@@ -164,11 +187,7 @@ impl TileCache {
 
 impl Drop for TileCache {
     fn drop(&mut self) {
-        // In a forked child the lock may be held by a thread that is none of its own. What is left
-        // behind then makes room for others as it gets old.
-        if let Ok(mut state) = self.room.0.try_lock() {
-            state.clear(self.owner);
-        }
+        self.clear();
     }
 }
 

@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::output::out::Packing;
 use crate::output::temp_file::TempFile;
 use crate::picture::only_column;
+use crate::selection::names_of;
 use crate::session::Session;
 use azulejo::format::metadata::{Metadata, MetadataValue};
 use azulejo::format::schema::{Attribute, Layout as CellLayout, TileAxis, shown_names};
@@ -149,11 +150,16 @@ pub fn write(
 impl Raster {
     fn find(session: &Session, args: &ExportArgs) -> Result<Self> {
         let wished = args.selection.attrs.as_deref();
-        let wanted = |name: &str| wished.is_none_or(|wished| wished.iter().any(|w| w == name));
+        let is_in = |names: &[String], name: &str| names.iter().any(|wished| wished == name);
+        let wanted = |array: &Array, name: &str| {
+            wished.is_none_or(|wished| is_in(&names_of(array.schema(), wished), name))
+        };
         let uri = &args.uri;
         if session.context.object(uri).object_type()? != Some(ObjectType::Group) {
             let array = session.open(uri, &args.time)?;
-            let found = candidates(&array).into_iter().filter(|a| wanted(&a.name));
+            let found = candidates(&array)
+                .into_iter()
+                .filter(|a| wanted(&array, &a.name));
             let attribute = only(uri, found.map(|a| (a.name.clone(), a)).collect())?;
             return Self::new(array, attribute, &BTreeMap::new());
         }
@@ -168,7 +174,8 @@ impl Raster {
             }
             let array = session.open(&member.location, &args.time)?;
             for attribute in candidates(&array) {
-                if wanted(member.key()) || wanted(&attribute.name) {
+                let by_key = wished.is_some_and(|wished| is_in(wished, member.key()));
+                if by_key || wanted(&array, &attribute.name) {
                     found.push((member.key().to_owned(), (array.clone(), attribute)));
                 }
             }

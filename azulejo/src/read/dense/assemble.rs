@@ -140,7 +140,7 @@ impl Assembler<'_> {
             .filter(|field| matches!(field.field, Field::Attribute(_)));
         let (var, fixed): (Vec<&BoundField>, Vec<_>) =
             attributes.partition(|f| f.column_type.is_var());
-        self.ahead(batch, &self.groups(batch, &fixed)?, &fixed, room)?;
+        let _ = self.ahead(batch, &self.groups(batch, &fixed)?, &fixed, room)?;
         for field in var {
             self.fetcher
                 .prefetch(&self.stored(&batch.tasks, &[field])?, room);
@@ -149,23 +149,23 @@ impl Assembler<'_> {
     }
 
     /// Asks for the tiles of groups in their order, as long as there is room: `room` bytes for those
-    /// of the first.
+    /// of the first. Returns of how many groups all was asked for.
     fn ahead(
         &self,
         batch: &BatchPlan,
         groups: &[Range<usize>],
         fields: &[&BoundField],
         mut room: u64,
-    ) -> Result<()> {
-        for group in groups {
+    ) -> Result<usize> {
+        for (i, group) in groups.iter().enumerate() {
             let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
             let stored = self.stored(tasks, fields)?;
             if !self.fetcher.prefetch(&stored, room) {
-                break;
+                return Ok(i);
             }
             room = self.budget.prefetch;
         }
-        Ok(())
+        Ok(groups.len())
     }
 
     /// Fills fixed-length columns.
@@ -187,6 +187,8 @@ impl Assembler<'_> {
         // Stored tiles are read in large batches, each while the one before is unfiltered.
         let fields: Vec<&BoundField> = outs.iter().map(|out| out.field).collect();
         let groups = self.groups(batch, &fields)?;
+        // The first group of which something may not have been asked for.
+        let mut asked = 0;
         for (i, group) in groups.iter().enumerate() {
             self.operation.check()?;
             let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
@@ -194,8 +196,13 @@ impl Assembler<'_> {
             let fetched = self.fetcher.fetch(&stored).await?;
             // The next one has room even where one tile is all of it, others where these have left
             // room.
-            let later = groups.get(i + 1..).unwrap_or(&[]);
-            self.ahead(batch, later, &fields, self.budget.tiles)?;
+            let room = match asked <= i + 1 {
+                true => self.budget.tiles,
+                false => self.budget.prefetch,
+            };
+            asked = asked.max(i + 1);
+            let later = groups.get(asked..).unwrap_or(&[]);
+            asked += self.ahead(batch, later, &fields, room)?;
             let fetched: FetchedTiles = stored.into_iter().zip(fetched).collect();
             self.fill(batch, tasks, &mut outs, Some(&fetched))?;
         }

@@ -431,10 +431,11 @@ fn bind_fragment(
         if !applied {
             let later = fragment.has_timestamps() && delete.timestamp <= written.end;
             let relabelled = relabelled_since(fragment, others);
+            let kept = (!relabelled.is_empty()).then(|| condition.keeping(&relabelled));
             add_test(
                 &mut query,
                 fragment,
-                &condition.keeping(&relabelled),
+                kept.as_ref().unwrap_or(condition),
                 later.then_some(delete.timestamp),
                 Some(i),
             )?;
