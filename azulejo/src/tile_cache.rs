@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 pub(crate) type TileKey = (usize, Field, u64);
 
 /// Which of the arrays that share the room.
-type Owner = u64;
+type CacheUser = u64;
 
 /// Tiles that are remembered as needed once, at most: then all are forgotten.
 const MOST_TOUCHED: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const TOUCHED_BYTES: usize = 64;
 /// The tiles of an open array used lately, up to a number of bytes that it shares with others.
 #[derive(Debug)]
 pub(crate) struct TileCache {
-    owner: Owner,
+    owner: CacheUser,
     limit: usize,
     room: TileRoom,
 }
@@ -48,14 +48,14 @@ impl Default for TileRoom {
 
 #[derive(Debug, Default)]
 struct CacheState {
-    owners: Owner,
-    tiles: HashMap<(Owner, TileKey), CachedTile>,
+    owners: CacheUser,
+    tiles: HashMap<(CacheUser, TileKey), CachedTile>,
     /// The keys of all tiles, those that came first in front. A tile that was used since it came to the
     /// front is sent back once.
-    queue: VecDeque<(Owner, TileKey)>,
+    queue: VecDeque<(CacheUser, TileKey)>,
     bytes: usize,
     /// Tiles of which some chunks were needed once.
-    touched: HashSet<(Owner, TileKey)>,
+    touched: HashSet<(CacheUser, TileKey)>,
 }
 
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl TileRoom {
     }
 
     /// Forgets the tiles of an array.
-    fn clear(&self, owner: Owner) {
+    fn clear(&self, owner: CacheUser) {
         // In a forked child the lock may be held by a thread that is none of its own. What is left
         // behind then makes room for others as it gets old.
         let state = match self.process == process_id() {
@@ -99,7 +99,7 @@ impl TileRoom {
 
 impl CacheState {
     /// Takes out the tiles of an array.
-    fn without(&mut self, owner: Owner) -> Vec<CachedTile> {
+    fn without(&mut self, owner: CacheUser) -> Vec<CachedTile> {
         if !self.touched.is_empty() {
             self.touched.retain(|(of, _)| *of != owner);
         }
