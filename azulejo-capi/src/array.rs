@@ -617,7 +617,7 @@ capi! {
         // collect garbage.
         open.array.snapshot.release_tiles();
         open.array.flush()?;
-        let settles = open.array.settings().flag("sm.mem.malloc_trim");
+        let settles = crate::heap::may_settle(open.array.settings());
         state.open = None;
         if settles {
             crate::heap::settle();

@@ -9,6 +9,7 @@ mod idle;
 #[cfg(target_os = "linux")]
 mod large;
 
+use crate::config::Settings;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so
@@ -39,6 +40,11 @@ impl Drop for Settling {
             trim();
         }
     }
+}
+
+/// Whether the settings let go of unused memory.
+pub fn may_settle(settings: &Settings) -> bool {
+    settings.flag("sm.mem.malloc_trim")
 }
 
 /// Gives unused memory back if there is some: an array was closed, or changed as a whole.

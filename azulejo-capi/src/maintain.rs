@@ -130,7 +130,7 @@ fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> 
 
 /// Gives back what consolidating took, if the settings say so.
 fn settle(settings: &Settings) {
-    if settings.flag("sm.mem.malloc_trim") {
+    if crate::heap::may_settle(settings) {
         crate::heap::settle();
     }
 }

@@ -401,7 +401,7 @@ fn submit(query: &QueryHandle) -> Result<()> {
         .shared
         .stats
         .submitted(&state, query.shared.schema(), start.elapsed());
-    if state.settings.flag("sm.mem.malloc_trim") {
+    if crate::heap::may_settle(&state.settings) {
         crate::heap::moved(
             state
                 .buffers
