@@ -477,7 +477,7 @@ fn arrays<'a>(before: Before, duplicates: bool) -> Matrix<'a> {
         look,
         claims: false,
         place: in_memory,
-        every: every(3),
+        every: every(7),
         may_agree: false,
     }
 }

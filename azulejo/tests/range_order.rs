@@ -75,7 +75,7 @@ fn read(array: &Array, options: &ReadOptions, ranges: &[Range]) -> ColumnSet {
 #[test]
 fn cells_come_range_after_range() {
     let mut random = Random(11);
-    for round in 0..24 {
+    for round in 0..12 {
         let (text, duplicates) = (round % 2 == 0, round % 4 < 2);
         let array = array(&mut random, text, duplicates);
         // Single places and short ranges, or some that share most of their cells.
