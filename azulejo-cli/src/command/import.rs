@@ -5,7 +5,6 @@ mod dataset;
 use crate::args::ImportArgs;
 use crate::command::schema::{print, show, type_text};
 use crate::error::{CliError, Result};
-use crate::import::Look;
 use crate::import::duplicates::{self, File, LeftOut};
 use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
@@ -15,7 +14,9 @@ use crate::import::optimize;
 use crate::import::plan::{self, Plan, Shape};
 use crate::import::profile::Profile;
 use crate::import::source::Source;
+use crate::import::{Look, attribute_name};
 use crate::output::table::{Align, Table};
+use crate::selection::names_among;
 use crate::session::Session;
 use crate::size;
 use crate::sole::Sole;
@@ -171,6 +172,7 @@ fn undo(session: &Session, uri: &str) {
 fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
+    let args = &with_names(args, source.names());
     if args.append {
         return append(session, args, files, &mut source);
     }
@@ -306,6 +308,28 @@ fn look(args: &ImportArgs) -> Look {
         narrow: args.fields.narrow,
         ..Look::default()
     }
+}
+
+/// The same, where lists of columns that were cut at their commas name those that a file has.
+fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
+    let is_column = |name: &str| columns.iter().any(|column| column == name);
+    let is_field = |name: &str| {
+        let mut columns = columns.iter();
+        columns.any(|column| column == name || attribute_name(column) == name)
+    };
+    let mut args = args.clone();
+    for list in [&mut args.columns, &mut args.shape.dims]
+        .into_iter()
+        .flatten()
+    {
+        *list = names_among(list, is_column);
+    }
+    let fields = &mut args.fields;
+    let lists = [&mut fields.nullable, &mut fields.required].into_iter();
+    for list in lists.chain(&mut fields.enumerate) {
+        *list = names_among(list, is_field);
+    }
+    args
 }
 
 fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
