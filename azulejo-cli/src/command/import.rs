@@ -15,12 +15,14 @@ use crate::import::plan::{self, Plan, Shape};
 use crate::import::profile::Profile;
 use crate::import::source::Source;
 use crate::import::{Look, attribute_name};
+use crate::interrupt;
 use crate::output::table::{Align, Table};
 use crate::selection::names_among;
 use crate::session::Session;
 use crate::size;
 use crate::sole::Sole;
 use azulejo::array::FragmentSelection;
+use azulejo::format::range::compare;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::group::ObjectType;
 use azulejo::json::SchemaDocument;
@@ -508,6 +510,7 @@ fn append(
         session.output.note(line);
     }
     if args.dry_run {
+        try_values(session, source, input, &plan, &evolution)?;
         return append_dry_run(session, args, source, &plan, &evolution, &misfits);
     }
     let before: HashSet<String> = fragment_names(&array);
@@ -571,6 +574,58 @@ fn note_evolution(session: &mut Session, evolution: &SchemaEvolution) {
             .output
             .note("the current domain stays larger, without cells in the new part: harmless");
     }
+}
+
+/// Reads a file as the import would, a part after another, so that values which it would refuse are
+/// refused. Labels that are new have no numbers yet, and were looked at before.
+fn try_values(
+    session: &Session,
+    source: &Source<'_>,
+    input: &Input,
+    plan: &Plan,
+    evolution: &SchemaEvolution,
+) -> Result<()> {
+    let schema = &plan.array.schema;
+    let grows = |field: &str| {
+        let attribute = schema.attributes.iter().find(|a| a.name == field);
+        let labels = attribute.and_then(|a| a.enumeration.as_deref());
+        let mut extended = evolution.extend_enumerations.iter();
+        extended.any(|enumeration| Some(enumeration.name.as_str()) == labels)
+    };
+    let targets = plan.targets.iter();
+    let targets: Vec<_> = targets
+        .filter(|t| !grows(&t.column.name))
+        .cloned()
+        .collect();
+    if targets.is_empty() || plan.rows == 0 {
+        return Ok(());
+    }
+    source.read(session, &targets, input.size, &mut |first, set| {
+        interrupt::check()?;
+        for (target, column) in targets.iter().zip(&set.columns) {
+            let mut dimensions = schema.domain.dimensions.iter();
+            let dimension =
+                dimensions.find(|d| target.is_dimension && *d.name == *target.column.name);
+            let Some(domain) = dimension.and_then(|d| d.domain.as_ref()) else {
+                continue;
+            };
+            let datatype = target.column.datatype;
+            let is_outside = |cell: &[u8]| {
+                compare(datatype, cell, &domain.start).is_lt()
+                    || compare(datatype, cell, &domain.end).is_gt()
+            };
+            let mut cells = column.cells();
+            if let Some(at) = cells.position(|cell| cell.is_some_and(is_outside)) {
+                return Err(CliError::usage(format!(
+                    "{}, {}: it lies outside the domain of dimension {:?}",
+                    input.name,
+                    source.row_text(session, first + at as u64),
+                    target.column.name,
+                )));
+            }
+        }
+        Ok(())
+    })
 }
 
 fn append_dry_run(
