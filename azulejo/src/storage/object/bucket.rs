@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 /// Sizes and bounds of a store's requests.
@@ -58,6 +59,9 @@ const LARGE: u64 = 1 << 20;
 const MOST_LARGE: usize = 16;
 /// And the permits that one takes, at most.
 const LARGE_PERMITS: usize = 4;
+/// Of parts of objects that are under way beside the few that each object has for itself, so many
+/// units of this size: one large object fills a link, and many together hold no more than that.
+const PARTS_ROOM: (usize, usize) = (64, 1 << 20);
 /// Shorter pieces take hardly less time than this one, and cost as much.
 const SHORTEST_PIECE: u64 = 4 << 20;
 
@@ -109,6 +113,8 @@ pub(super) struct Shared {
     pub(super) asked: Arc<AtomicU64>,
     /// One permit a small request, several for a large one.
     pub(super) gate: Gate,
+    /// Room for parts of objects that have their own under way.
+    parts_room: Arc<Semaphore>,
     pub(super) secrets: Secrets,
 }
 
@@ -141,6 +147,7 @@ impl Shared {
     ) -> Self {
         Self {
             gate: Gate::new(limits.parallel),
+            parts_room: Arc::new(Semaphore::new(PARTS_ROOM.0)),
             asked: Arc::default(),
             tails: AtomicBool::new(abilities.tails),
             store,
@@ -149,6 +156,13 @@ impl Shared {
             stats: stats.clone(),
             secrets,
         }
+    }
+
+    /// Room for one more part of an object that has its own under way, if there is any now.
+    pub(super) fn room_for(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let units = u32::try_from(bytes.div_ceil(PARTS_ROOM.1)).ok()?;
+        let room = Arc::clone(&self.parts_room);
+        room.try_acquire_many_owned(units).ok()
     }
 
     pub(super) fn run<T: Send + 'static>(

@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Parts of one object under way at a time.
-const PARTS_IN_FLIGHT: usize = 4;
+/// Parts of one object under way at a time, whatever others do; more while the bucket has room.
+const OWN_PARTS: usize = 2;
 /// Services take 10,000 parts at most; past this many, parts grow.
 const PARTS_OF_ONE_SIZE: usize = 4_000;
 const PARTS_PER_DOUBLING: usize = 1_000;
@@ -66,18 +66,27 @@ impl Parts {
 
     /// Sends a part, once there is room.
     async fn send(&mut self, shared: &Arc<Shared>, path: &StorePath, body: Bytes) -> Result<()> {
-        while self.under_way.len() >= PARTS_IN_FLIGHT {
-            self.settle_one().await?;
+        while let Some(done) = self.under_way.try_join_next() {
+            done.map_err(|_| ended())??;
         }
+        let more = loop {
+            if self.under_way.len() < OWN_PARTS {
+                break None;
+            }
+            if let Some(more) = shared.room_for(body.len()) {
+                break Some(more);
+            }
+            self.settle_one().await?;
+        };
         self.bytes += body.len() as u64;
         let part = self.upload.put_part(PutPayload::from(body));
         let (shared, path) = (Arc::clone(shared), path.clone());
         self.begun += 1;
         self.under_way.spawn(async move {
             let _permit = shared.gate.acquire().await;
-            observed(part)
-                .await
-                .map_err(|failure| shared.error("write", &path, failure))
+            let sent = observed(part).await;
+            drop(more);
+            sent.map_err(|failure| shared.error("write", &path, failure))
         });
         Ok(())
     }
