@@ -21,9 +21,9 @@ use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
 use super::output::{Batch, Output, OutputMemory, batch_columns};
-use super::whole_tiles::{WholeTile, WholeTiles};
+use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use super::{BoundField, BoundOptions, bind};
-use crate::array::{Array, Fragment};
+use crate::array::Array;
 use crate::cancel::Operation;
 use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
@@ -34,7 +34,7 @@ use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
     tiled_alike,
 };
-use assemble::{Assembler, Unmatched};
+use assemble::Unmatched;
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use condition::DenseCondition;
@@ -225,7 +225,7 @@ impl DenseReader {
             _ => OutputMemory::own(fields, plan.cells, self.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
+        let (filled, _) = self.cells(&plan, outs, Unmatched::Fill).await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
                 (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
@@ -319,10 +319,7 @@ impl DenseReader {
         let fields = self.fields.get(..self.asked).unwrap_or(&[]);
         let mut memory = OutputMemory::own(fields, batch.cells, self.fetcher.pool())?;
         let outs = memory.outs(fields, batch.cells)?;
-        let (filled, matching) = self
-            .assembler()
-            .cells(&batch, outs, Unmatched::Stay)
-            .await?;
+        let (filled, matching) = self.cells(&batch, outs, Unmatched::Stay).await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
@@ -342,48 +339,20 @@ impl DenseReader {
         batch: &mut BatchPlan,
         whole: &mut dyn WholeTiles,
     ) -> Result<Vec<Range<usize>>> {
-        let is_whole = |batch: &BatchPlan, task: &TileTask| {
-            let copies = batch.copies.get(task.copies.clone());
-            let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
+        let whole_tile = |task: &TileTask| {
             let fragment = self.array.fragments().get(task.fragment);
-            fragment.filter(|f| f.is_dense() && cells as u64 == f.tile_cell_num(task.tile))
-        };
-        let mut sections = Vec::new();
-        let mut last = None;
-        for task in &batch.tasks {
-            if let Some(fragment) = is_whole(batch, task)
-                && last != Some(task.fragment)
-            {
-                last = Some(task.fragment);
-                let wanted = whole.sections(fragment);
-                sections.extend(wanted.into_iter().map(|section| (task.fragment, section)));
-            }
-        }
-        self.fetcher.metadata(&sections).await?;
-        let whole_tile = |fragment: &Fragment, task: &TileTask| {
+            let cell_num = fragment.filter(|f| f.is_dense())?.tile_cell_num(task.tile);
             let tile = usize::try_from(task.tile).ok()?;
-            Some(WholeTile {
+            (batch.cells_of(task) == cell_num).then_some(WholeTile {
                 fragment: task.fragment,
                 tile,
-                cell_num: fragment.tile_cell_num(task.tile),
+                cell_num,
             })
         };
-        for task in &batch.tasks {
-            if let Some(fragment) = is_whole(batch, task)
-                && let Some(tile) = whole_tile(fragment, task)
-            {
-                whole.see(fragment, tile);
-            }
-        }
+        let tiles: Vec<Option<WholeTile>> = batch.tasks.iter().map(whole_tile).collect();
+        let takes = offer(&self.fetcher, whole, &tiles).await?;
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
-        for task in std::mem::take(&mut batch.tasks) {
-            let takes = match is_whole(batch, &task) {
-                Some(fragment) => match whole_tile(fragment, &task) {
-                    Some(tile) => whole.take(fragment, tile)?,
-                    None => false,
-                },
-                None => false,
-            };
+        for (task, takes) in std::mem::take(&mut batch.tasks).into_iter().zip(takes) {
             if takes {
                 taken.push(task.copies);
             } else {
@@ -427,27 +396,13 @@ impl DenseReader {
         (self.budget.batch / cell).max(1)
     }
 
-    fn assembler(&self) -> Assembler<'_> {
-        Assembler {
-            array: &self.array,
-            plan: &self.plan,
-            fields: &self.fields,
-            asked: self.asked,
-            condition: self.condition.as_ref(),
-            words: self.words,
-            budget: &self.budget,
-            fetcher: &self.fetcher,
-            operation: &self.operation,
-        }
-    }
-
     /// Asks for the tiles of a batch, and then for those of the one after it.
     fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.fetcher.streams() || !self.overlaid.is_empty() {
             return Ok(());
         }
-        self.assembler().prefetch(plan)?;
+        self.prefetch_batch(plan)?;
         let left = most.saturating_sub(plan.cells as u64);
         if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
@@ -458,7 +413,7 @@ impl DenseReader {
             .transpose()
         {
             if let Ok(later) = &later {
-                self.assembler().prefetch(later)?;
+                self.prefetch_batch(later)?;
             }
             self.planned = Some((later, before));
         }

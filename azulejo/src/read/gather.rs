@@ -219,21 +219,13 @@ impl<'a> SlabBands<'a> {
         }
         let work = total.saturating_add(slabs.len() as u64 * Self::SLAB_CELLS);
         let (each, mut done) = (work.div_ceil(parts as u64).max(1), 0u64);
-        let place = |slab: &CellSlab| {
-            let at = done / each;
+        // Every slab but the last is looked at once, in order.
+        let shares_band = |slab: &CellSlab, _: &CellSlab| {
+            let band = done / each;
             done = done.saturating_add(u64::from(slab.len) + Self::SLAB_CELLS);
-            at
+            done / each == band
         };
-        let places: Vec<u64> = slabs.iter().map(place).collect();
-        let mut rest = slabs;
-        places
-            .chunk_by(|a, b| a == b)
-            .map(|part| {
-                let (here, later) = rest.split_at(part.len());
-                rest = later;
-                here
-            })
-            .collect()
+        slabs.chunk_by(shares_band).collect()
     }
 }
 
@@ -393,16 +385,15 @@ impl<'a> SlabSource<'a> {
         let start_pieces = split(starts, bands.iter().map(|b| b.cells));
         let data_pieces = split(data, sums.iter().map(|&n| n as usize));
         let mut work = Vec::with_capacity(bands.len());
-        for (((band, starts), data), sum) in
-            bands.iter().zip(start_pieces).zip(data_pieces).zip(sums)
-        {
+        let pieces = bands.iter().zip(start_pieces).zip(data_pieces);
+        for (((band, starts), data), sum) in pieces.zip(sums) {
             work.push((band, starts, data, base));
             base += sum;
         }
         each(context, work, |(band, starts, data, base)| {
             self.var(band.slabs, starts, data, base)
-        })?;
-        Ok(())
+        })
+        .map(drop)
     }
 
     fn var_bytes(&self, slabs: &[CellSlab]) -> Result<u64> {

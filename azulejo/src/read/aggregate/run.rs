@@ -21,42 +21,27 @@ use std::collections::BTreeSet;
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
 
-fn aggregate(
-    array: &Array,
-    options: ReadOptions,
-    aggregates: &[Aggregate],
-) -> Result<Vec<AggregateValue>> {
-    block_on(aggregate_as(array, options, aggregates, Waiting::Blocks))
-}
-
-/// As [`aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
-async fn aggregate_as(
+/// As [`Array::aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
+async fn aggregate(
     array: &Array,
     options: ReadOptions,
     aggregates: &[Aggregate],
     waiting: Waiting,
 ) -> Result<Vec<AggregateValue>> {
-    let aggregating = aggregate_again(array, options, aggregates, waiting);
-    array.context().begin().drives(aggregating).await
-}
-
-async fn aggregate_again(
-    array: &Array,
-    options: ReadOptions,
-    aggregates: &[Aggregate],
-    waiting: Waiting,
-) -> Result<Vec<AggregateValue>> {
-    let mut opened = Reopening::of(array);
-    loop {
-        let options = options.clone();
-        let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
-            Ok(values) => return Ok(values),
-            Err(error) => error,
-        };
-        if !opened.again(&error, waiting).await {
-            return Err(error);
+    let aggregating = async {
+        let mut opened = Reopening::of(array);
+        loop {
+            let options = options.clone();
+            let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
+                Ok(values) => return Ok(values),
+                Err(error) => error,
+            };
+            if !opened.again(&error, waiting).await {
+                return Err(error);
+            }
         }
-    }
+    };
+    array.context().begin().drives(aggregating).await
 }
 
 async fn aggregate_once(
@@ -76,16 +61,9 @@ async fn aggregate_once(
     if unread {
         // Something has to be read where cells are to be counted: what the condition looks at is
         // read anyway.
-        let tested = options
-            .condition
-            .as_ref()
-            .and_then(|c| c.fields().first().map(|f| f.name.clone()));
-        let dimension = array
-            .schema()
-            .domain
-            .dimensions
-            .first()
-            .map(|d| d.name.clone());
+        let condition = options.condition.as_ref();
+        let tested = condition.and_then(|c| c.fields().first().map(|f| f.name.clone()));
+        let dimension = array.schema().dimension(0).map(|d| d.name.clone());
         names.extend(tested.or(dimension));
     }
     let conditional = options.condition.is_some();
@@ -238,7 +216,7 @@ impl Array {
         options: ReadOptions,
         aggregates: &[Aggregate],
     ) -> Result<Vec<AggregateValue>> {
-        aggregate(self, options, aggregates)
+        block_on(aggregate(self, options, aggregates, Waiting::Blocks))
     }
 
     /// As [`Self::aggregate`], for an executor.
@@ -251,7 +229,7 @@ impl Array {
         options: ReadOptions,
         aggregates: &[Aggregate],
     ) -> Result<Vec<AggregateValue>> {
-        aggregate_as(self, options, aggregates, Waiting::Polls).await
+        aggregate(self, options, aggregates, Waiting::Polls).await
     }
 }
 
@@ -277,22 +255,12 @@ struct Totals {
 
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
-        let wanted = |name: &str| {
-            aggregates
-                .iter()
-                .filter(|a| a.field() == Some(name))
-                .collect::<Vec<_>>()
-        };
-        let fields = bound.fields.iter().map(|field| {
-            let column_type = field.column_type.clone();
-            let wanted = wanted(&column_type.name);
-            Aggregator::new(column_type, wanted)
+        let fields = bound.fields.iter().filter(|_| !aggregates.is_empty());
+        let fields = fields.map(|field| {
+            let of = |a: &&Aggregate| a.field() == Some(&*field.column_type.name);
+            Aggregator::new(field.column_type.clone(), aggregates.iter().filter(of))
         });
-        let fields = if aggregates.is_empty() {
-            Vec::new()
-        } else {
-            fields.collect::<Result<_>>()?
-        };
+        let fields = fields.collect::<Result<Vec<_>>>()?;
         Ok(Self {
             cells: 0,
             all_cells: None,
@@ -333,18 +301,14 @@ impl Totals {
     }
 
     fn finish(&self, aggregates: &[Aggregate]) -> Vec<AggregateValue> {
-        aggregates
-            .iter()
-            .map(|aggregate| match aggregate.field() {
-                None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
-                Some(name) => {
-                    let of = self.fields.iter().find(|f| &*f.column_type().name == name);
-                    of.map_or(AggregateValue::Null, |aggregator| {
-                        aggregator.finish(aggregate)
-                    })
-                }
-            })
-            .collect()
+        let value = |aggregate: &Aggregate| match aggregate.field() {
+            None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
+            Some(name) => {
+                let of = self.fields.iter().find(|f| &*f.column_type().name == name);
+                of.map_or(AggregateValue::Null, |of| of.finish(aggregate))
+            }
+        };
+        aggregates.iter().map(value).collect()
     }
 }
 
@@ -443,10 +407,7 @@ fn column_total(
         })
         .collect::<Result<Vec<_>>>()?;
     // In order, so that sums of reals do not depend on which thread was faster.
-    Ok(parts
-        .into_iter()
-        .fold(aggregator.fork(), |mut total, part| {
-            total.merge(part);
-            total
-        }))
+    let mut total = aggregator.fork();
+    parts.into_iter().for_each(|part| total.merge(part));
+    Ok(total)
 }

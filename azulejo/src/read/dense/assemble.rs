@@ -1,38 +1,20 @@
 //! From a plan to cells: tiles are loaded in groups and copied to where the plan says.
 
+use super::DenseReader;
 use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
-use super::condition::DenseCondition;
 use super::mask_fill::{fill_masked, refilled};
-use super::plan::{BatchPlan, DensePlan, TileTask, field_in};
-use crate::array::{Array, Fragment};
-use crate::cancel::Operation;
+use super::plan::{BatchPlan, TileTask, field_in};
+use crate::array::Fragment;
 use crate::column::{BatchColumn, FieldView, repeat_cell};
 use crate::error::{Error, Result};
 use crate::read::BoundField;
-use crate::read::budget::Budget;
 use crate::read::decode::{Cells, StoredPart, fixed_parts, stored_tiles};
-use crate::read::fetch::Fetcher;
 use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{CopyList, fill_cells};
+use azulejo_format::DecodeError;
 use azulejo_format::fragment::Field;
 use std::ops::Range;
-
-/// Executes plans.
-pub(super) struct Assembler<'a> {
-    pub array: &'a Array,
-    pub plan: &'a DensePlan,
-    pub fields: &'a [BoundField],
-    /// How many of the fields are results; the others are for the condition.
-    pub asked: usize,
-    pub condition: Option<&'a DenseCondition>,
-    /// Whether texts may come as words.
-    pub words: bool,
-    pub budget: &'a Budget,
-    pub fetcher: &'a Fetcher,
-    /// The read, which can be cancelled.
-    pub operation: &'a Operation,
-}
 
 /// What becomes of cells that do not match the condition.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,10 +25,10 @@ pub(super) enum Unmatched {
     Stay,
 }
 
-impl Assembler<'_> {
+impl DenseReader {
     /// Fills memory for the fields asked for; tells what became of each, and which cells match the
     /// condition, if there is one.
-    pub async fn cells(
+    pub(super) async fn cells(
         &self,
         batch: &BatchPlan,
         outs: Vec<FieldOut<'_>>,
@@ -54,7 +36,8 @@ impl Assembler<'_> {
     ) -> Result<(Vec<Filled>, Option<Vec<u8>>)> {
         // 1. Memory for the fields of the condition.
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
-        let mut buffers = FixedBuffer::of(others, batch.cells, self.fetcher.pool())?;
+        let buffer = |field| FixedBuffer::new(field, batch.cells, self.fetcher.pool());
+        let mut buffers = others.iter().map(buffer).collect::<Result<Vec<_>>>()?;
         let more = others.iter().zip(&mut buffers);
         let mut outs: Vec<FieldOut<'_>> = outs
             .into_iter()
@@ -65,7 +48,7 @@ impl Assembler<'_> {
         let fixed = outs.iter_mut().filter_map(FieldOut::fixed_again).collect();
         self.fixed(batch, fixed).await?;
         let mut columns = Vec::with_capacity(self.fields.len());
-        for field in self.fields {
+        for field in &self.fields {
             self.operation.check()?;
             columns.push(if self.as_words(batch, field, unmatched) {
                 Some(BatchColumn::Words(self.word_column(batch, field).await?))
@@ -87,8 +70,11 @@ impl Assembler<'_> {
                 (FieldOut::Fixed(out), None) => Ok(out.view(batch.cells)),
                 _ => Err(Error::Internal("a field without memory".into())),
             });
-        let mask = match self.condition {
-            Some(_) => self.mask(batch, &views.collect::<Result<Vec<FieldView<'_>>>>()?)?,
+        let mask = match &self.condition {
+            Some(condition) => {
+                let views = views.collect::<Result<Vec<FieldView<'_>>>>()?;
+                Some(self.mask(condition, batch, &views)?)
+            }
             None => None,
         };
         let fills = |mask: &&Vec<u8>| unmatched == Unmatched::Fill && mask.contains(&0);
@@ -99,7 +85,11 @@ impl Assembler<'_> {
                     (_, Some(BatchColumn::Cells(column))) => {
                         *column = refilled(column, field, mask)?;
                     }
-                    (FieldOut::Fixed(out), None) => self.refill(mask, out)?,
+                    // Coordinates stay as they are.
+                    (FieldOut::Fixed(out), None) if matches!(field.field, Field::Attribute(_)) => {
+                        let validity = out.validity.as_deref_mut();
+                        fill_masked(self.array.context(), mask, &field.fill, out.data, validity)?;
+                    }
                     _ => {}
                 }
             }
@@ -112,27 +102,8 @@ impl Assembler<'_> {
         Ok((filled.collect(), mask))
     }
 
-    /// Makes cells whose mask is 0 read as fill values; coordinates stay as they are.
-    fn refill(&self, mask: &[u8], out: &mut FixedOut<'_>) -> Result<()> {
-        let FixedOut {
-            field,
-            data,
-            validity,
-        } = out;
-        match field.field {
-            Field::Attribute(_) => fill_masked(
-                self.array.context(),
-                mask,
-                &field.fill,
-                data,
-                validity.as_deref_mut(),
-            ),
-            _ => Ok(()),
-        }
-    }
-
     /// Asks for the tiles of a batch in the order in which [`Self::cells`] takes them.
-    pub fn prefetch(&self, batch: &BatchPlan) -> Result<()> {
+    pub(super) fn prefetch_batch(&self, batch: &BatchPlan) -> Result<()> {
         let room = self.budget.prefetch;
         let attributes = self
             .fields
@@ -219,7 +190,7 @@ impl Assembler<'_> {
     ) -> Result<()> {
         let layers = self.layers(batch, tasks, outs)?;
         let threads = self.threads(&layers);
-        fill_layers(self.fetcher, batch, tasks, layers, fetched, threads)
+        fill_layers(&self.fetcher, batch, tasks, layers, fetched, threads)
     }
 
     /// Threads that may each hold a tile within the memory budget.
@@ -243,7 +214,7 @@ impl Assembler<'_> {
         for (i, task) in batch.tasks.iter().enumerate() {
             let mut more = 0u64;
             for field in fields {
-                more = more.saturating_add(task.load_cost(self.array, field)?);
+                more = more.saturating_add(task.load_cost(&self.array, field)?);
             }
             cost = cost.saturating_add(more);
             match groups.last_mut() {
@@ -262,8 +233,8 @@ impl Assembler<'_> {
         let mut stored = Vec::new();
         for field in fields {
             for task in tasks {
-                if let Some(request) = task.request(self.array, field, Cells::All) {
-                    stored_tiles(self.array, &request, &mut stored)?;
+                if let Some(request) = task.request(&self.array, field, Cells::All) {
+                    stored_tiles(&self.array, &request, &mut stored)?;
                 }
             }
         }
@@ -283,16 +254,16 @@ impl Assembler<'_> {
             let mut values = Vec::with_capacity(tasks.len());
             let mut validities = Vec::with_capacity(tasks.len());
             for task in tasks {
-                let Some(field) = field_in(self.array, task.fragment, out.field) else {
+                let Some(field) = field_in(&self.array, task.fragment, out.field) else {
                     fill(batch, &batch.copies, task.copies.clone(), out)?;
                     values.push(None);
                     validities.push(None);
                     continue;
                 };
-                let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
+                let (value, validity) = fixed_parts(&self.array, task.fragment, field, task.tile)?;
                 self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
-                    let copies = batch.copies.get(task.copies.clone());
+                    let copies = batch.copies_of(task);
                     fill_cells(&batch.copies, copies, &[1], out, &(0..batch.cells))?;
                 }
                 values.push(Some(value));
@@ -321,7 +292,7 @@ impl Assembler<'_> {
     }
 
     /// Tiles of dense fragments must have as many cells as their schema's.
-    pub fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
+    pub(super) fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
         let Some(fragment) = self.dense(task) else {
             return Ok(());
         };
@@ -330,23 +301,19 @@ impl Assembler<'_> {
             return Ok(());
         }
         let reason = format!("tile {} has {cell_num} cells, not {expected}", task.tile);
-        let source = azulejo_format::DecodeError::invalid("tile", 0, reason);
+        let source = DecodeError::invalid("tile", 0, reason);
         Err(Error::decode(fragment.name(), source))
     }
 
     /// Which cells of a task's tile are needed.
-    pub fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
-        let copies = batch.copies.get(task.copies.clone());
-        let cells: usize = copies.iter().map(|c| batch.copies.cells(c)).sum();
+    pub(super) fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
         let whole = self.dense(task).map(|f| f.tile_cell_num(task.tile));
-        if whole.is_none_or(|whole| cells as u64 >= whole) {
+        if whole.is_none_or(|whole| batch.cells_of(task) >= whole) {
             return Cells::All;
         }
-        Cells::Spans(batch.copies.spans(
-            copies,
-            &(0..batch.cells),
-            SPAN_GAP_BYTES / cell_size.max(1),
-        ))
+        let (copies, all) = (batch.copies_of(task), 0..batch.cells);
+        let gap = SPAN_GAP_BYTES / cell_size.max(1);
+        Cells::Spans(batch.copies.spans(copies, &all, gap))
     }
 
     /// Writes the coordinates along a dimension.

@@ -75,7 +75,7 @@ impl<'a> Overlay<'a> {
         };
         let mut origins = vec![nothing; batch.cells];
         for (index, task) in batch.tasks.iter().enumerate() {
-            for copy in batch.copies.get(task.copies.clone()) {
+            for copy in batch.copies_of(task) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {
                         let place = origins.get_mut(row.out + i * row.axis.out);

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::read::BoundField;
 use crate::read::bind::same_field;
 use crate::read::decode::{Cells, TileRequest, load_cost};
-use crate::space::copy::{Axis, CopyList};
+use crate::space::copy::{Axis, Copy, CopyList};
 use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
 use azulejo_format::fragment::Field;
 use std::ops::Range;
@@ -72,11 +72,19 @@ impl BatchPlan {
     /// Bytes of memory that the plan takes.
     pub fn memory(&self) -> u64 {
         let tasks = self.tasks.len() * size_of::<TileTask>();
-        let order = self
-            .order
-            .as_ref()
-            .map_or(0, |order| size_of_val(&order[..]));
+        let order = self.order.as_deref().map_or(0, size_of_val);
         (tasks + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
+    }
+
+    /// The copies of one of the tasks.
+    pub fn copies_of(&self, task: &TileTask) -> &[Copy] {
+        self.copies.get(task.copies.clone())
+    }
+
+    /// How many cells are copied for one of the tasks.
+    pub fn cells_of(&self, task: &TileTask) -> u64 {
+        let cells = self.copies_of(task).iter().map(|c| self.copies.cells(c));
+        cells.sum::<usize>() as u64
     }
 
     /// Joins tasks of the same tile, which several boxes may have brought, and sorts them by tile.
@@ -144,12 +152,6 @@ pub(super) struct DensePlan {
     pub sources: Vec<DenseFragment>,
 }
 
-/// The spans of one dimension that lie in one tile.
-struct TileSpans {
-    tile: u64,
-    spans: Range<usize>,
-}
-
 impl DensePlan {
     /// The whole selection.
     pub fn everything(&self) -> PositionBox {
@@ -214,7 +216,8 @@ impl DensePlan {
         self.each_tile(&placed, |tile, sources, parts| {
             let whole: usize = parts.iter().map(|p| p.len()).product();
             // Copies of one task must be neighbours: a task for each fragment, filled span by span.
-            let mut taken: Vec<(usize, Vec<Vec<Range<u64>>>)> = Vec::new();
+            // Each piece is beside the number of its combination of spans.
+            let mut taken: Vec<(usize, Vec<(usize, PositionBox)>)> = Vec::new();
             for combination in 0..whole {
                 let spans = pick(parts, combination);
                 remaining.clear();
@@ -237,7 +240,7 @@ impl DensePlan {
                     if cut.is_empty() {
                         continue;
                     }
-                    let pieces = cut.iter().map(|piece| absolute(piece, combination));
+                    let pieces = cut.iter().map(|piece| (combination, piece.to_vec()));
                     match taken.iter_mut().find(|(s, _)| *s == source as usize) {
                         Some((_, list)) => list.extend(pieces),
                         None => taken.push((source as usize, pieces.collect())),
@@ -252,11 +255,8 @@ impl DensePlan {
                     continue;
                 };
                 let from = batch.copies.len();
-                for piece in &pieces {
-                    let Some((combination, piece)) = piece.split_last() else {
-                        continue;
-                    };
-                    let spans = pick(parts, combination.start as usize);
+                for (combination, piece) in &pieces {
+                    let spans = pick(parts, *combination);
                     self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
                 }
                 let copies = from..batch.copies.len();
@@ -276,34 +276,20 @@ impl DensePlan {
     /// whose non-empty domain may meet its selected cells, and its spans along each dimension.
     pub fn each_tile(&self, placed: &PlacedBox, mut each: impl FnMut(&[u64], &[u32], &[&[Span]])) {
         let ndim = self.grid.ndim();
-        let mut spans = Vec::with_capacity(ndim);
-        let mut groups = Vec::with_capacity(ndim);
-        for ((selection, positions), extent) in self
-            .selection
+        let axes = self.selection.iter().zip(&placed.positions);
+        let spans = axes.zip(self.grid.extents());
+        let spans: Vec<Vec<Span>> = spans
+            .map(|((selection, r), extent)| selection.spans(r.start, r.end, *extent))
+            .collect();
+        let groups: Vec<Vec<&[Span]>> = spans
             .iter()
-            .zip(&placed.positions)
-            .zip(self.grid.extents())
-        {
-            let found = selection.spans(positions.start, positions.end, *extent);
-            let mut tiles: Vec<TileSpans> = Vec::new();
-            for (i, span) in found.iter().enumerate() {
-                match tiles.last_mut() {
-                    Some(last) if last.tile == span.tile => last.spans.end = i + 1,
-                    _ => tiles.push(TileSpans {
-                        tile: span.tile,
-                        spans: i..i + 1,
-                    }),
-                }
-            }
-            spans.push(found);
-            groups.push(tiles);
-        }
+            .map(|spans| spans.chunk_by(|a, b| a.tile == b.tile).collect())
+            .collect();
         let all = (0..self.sources.len())
             .filter_map(|i| u32::try_from(i).ok())
             .collect();
         let mut walk = TileWalk {
             plan: self,
-            spans: &spans,
             groups: &groups,
             tile: vec![0; ndim],
             parts: vec![&[]; ndim],
@@ -370,16 +356,6 @@ fn pick(parts: &[&[Span]], mut combination: usize) -> Vec<Span> {
     parts.iter().map(choose).collect()
 }
 
-/// A piece with the number of its combination of spans behind it.
-fn absolute(piece: &[Range<u64>], combination: usize) -> Vec<Range<u64>> {
-    let number = combination as u64;
-    piece
-        .iter()
-        .cloned()
-        .chain(std::iter::once(number..number))
-        .collect()
-}
-
 /// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are
 /// none.
 fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
@@ -393,8 +369,8 @@ fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
 /// A walk over the tiles of a box that narrows the candidate fragments dimension by dimension.
 struct TileWalk<'a> {
     plan: &'a DensePlan,
-    spans: &'a [Vec<Span>],
-    groups: &'a [Vec<TileSpans>],
+    /// By dimension: the spans that lie in each tile.
+    groups: &'a [Vec<&'a [Span]>],
     tile: Vec<u64>,
     parts: Vec<&'a [Span]>,
     /// By depth: the sources that meet the tile along the dimensions chosen so far.
@@ -408,24 +384,17 @@ impl TileWalk<'_> {
             each(&self.tile, sources, &self.parts);
             return;
         };
-        for group in &self.groups[d] {
-            let part = &self.spans[d][group.spans.clone()];
-            self.tile[d] = group.tile;
+        for part in &self.groups[d] {
+            self.tile[d] = part[0].tile;
             self.parts[d] = part;
             let first = part.iter().map(|s| s.start).min().unwrap_or(0);
-            let last = part
-                .iter()
-                .map(|s| s.start + (s.count - 1) * s.step)
-                .max()
-                .unwrap_or(0);
+            let ends = part.iter().map(|s| s.start + (s.count - 1) * s.step);
+            let last = ends.max().unwrap_or(0);
             let (known, next) = self.candidates.split_at_mut(depth + 1);
             next[0].clear();
             next[0].extend(known[depth].iter().copied().filter(|&source| {
-                let bounds = self
-                    .plan
-                    .sources
-                    .get(source as usize)
-                    .and_then(|s| s.grid.bounds().get(d));
+                let source = self.plan.sources.get(source as usize);
+                let bounds = source.and_then(|s| s.grid.bounds().get(d));
                 bounds.is_some_and(|(low, high)| *low <= last && *high >= first)
             }));
             self.descend(depth + 1, each);

@@ -1,6 +1,7 @@
 //! Columns of texts as words: which word each cell is goes to its place, as a number would.
 
-use super::assemble::{Assembler, Unmatched};
+use super::DenseReader;
+use super::assemble::Unmatched;
 use super::plan::BatchPlan;
 use crate::column::{ColumnBuffers, WordColumn, repeat_cell};
 use crate::error::{Error, Result};
@@ -15,24 +16,27 @@ fn too_many() -> Error {
     Error::Unsupported("more than 4 billion texts in a batch".into())
 }
 
-impl Assembler<'_> {
+impl DenseReader {
     /// Whether the cells of a field come as words: texts, if that is wanted, of which all tiles of
     /// the batch hold words, and which nobody looks at here.
-    pub fn as_words(&self, batch: &BatchPlan, field: &BoundField, unmatched: Unmatched) -> bool {
+    pub(super) fn as_words(
+        &self,
+        batch: &BatchPlan,
+        field: &BoundField,
+        unmatched: Unmatched,
+    ) -> bool {
         let holds_words = |index: usize, of| {
             let fragment = self.array.fragments().get(index);
-            fragment.is_some_and(|fragment| holds_words(self.array, fragment, of))
+            fragment.is_some_and(|fragment| holds_words(&self.array, fragment, of))
         };
         let is_looked_at = || {
-            self.condition.is_some_and(|condition| {
+            self.condition.as_ref().is_some_and(|condition| {
                 let mut tested = condition.condition.fields().iter();
                 unmatched == Unmatched::Fill || tested.any(|name| *name == field.column_type.name)
             })
         };
-        let mut tiles = batch
-            .tasks
-            .iter()
-            .filter_map(|task| task.request(self.array, field, Cells::All));
+        let tasks = batch.tasks.iter();
+        let mut tiles = tasks.filter_map(|task| task.request(&self.array, field, Cells::All));
         self.words
             && field.column_type.is_var()
             && !is_looked_at()
@@ -43,7 +47,11 @@ impl Assembler<'_> {
     ///
     /// For example two tiles of 3 and of 5 words, and cells that no fragment has: the words of the
     /// first are 0 to 2, those of the second 3 to 7, and the fill value is 8.
-    pub async fn word_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<WordColumn> {
+    pub(super) async fn word_column(
+        &self,
+        batch: &BatchPlan,
+        field: &BoundField,
+    ) -> Result<WordColumn> {
         // 1. The tiles, whose words count on from one to the next.
         let mut words = Vec::new();
         let mut cells = self.var_cells(batch, field, Some(&mut words)).await?;
@@ -72,10 +80,8 @@ impl Assembler<'_> {
         }
 
         // 3. Each cell's place.
-        let pieces = split(
-            &mut ids,
-            cells.bands.iter().map(|band| band.len() * WORD_ID),
-        );
+        let bytes = cells.bands.iter().map(|band| band.len() * WORD_ID);
+        let pieces = split(&mut ids, bytes);
         let work: Vec<(&Range<usize>, &mut [u8])> = cells.bands.iter().zip(pieces).collect();
         each(self.array.context(), work, |(band, out)| {
             for (task, tile) in &cells.tiles {

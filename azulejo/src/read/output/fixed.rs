@@ -108,25 +108,15 @@ pub(in crate::read) struct FixedBuffer {
 }
 
 impl FixedBuffer {
-    /// Memory for `cells` cells of each field.
-    pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
-        let buffers = fields.iter().map(|field| Self::new(field, cells, pool));
-        buffers.collect()
-    }
-
     /// Memory for `cells` cells of a field.
     pub fn new(field: &BoundField, cells: usize, pool: &BufferPool) -> Result<Self> {
         let kind = &field.column_type;
-        let bytes = match kind.is_var() {
-            true => Some(0),
-            false => cells.checked_mul(kind.cell_size()),
-        };
-        let bytes =
-            bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
-        let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
+        let cells = if kind.is_var() { 0 } else { cells };
+        let bytes = cells.checked_mul(kind.cell_size());
+        let beyond = || Error::Internal("a column beyond the address space".into());
         Ok(Self {
-            data: pool.take(bytes),
-            validity,
+            data: pool.take(bytes.ok_or_else(beyond)?),
+            validity: (kind.nullable && !kind.is_var()).then(|| pool.take(cells)),
         })
     }
 
