@@ -258,9 +258,7 @@ mod record_batches {
             self.pieces = Some(Pieces::of(cells, converter)?);
             Ok(())
         }
-    }
 
-    impl RecordBatchStream {
         fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
             loop {
                 if let Some(piece) = self.next_piece() {
