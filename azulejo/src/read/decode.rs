@@ -17,8 +17,9 @@ use std::collections::HashMap;
 use tasks::{DecodeTask, FilteredTile, TilePiece, run};
 pub(super) use tasks::{PARALLEL_BYTES, with_scratch};
 use tile_shape::TileShape;
+pub(super) use tile_shape::stored_tiles;
 pub use tile_shape::{Cells, TileRequest};
-pub(super) use tile_shape::{StoredPart, fixed_parts, holds_words, load_cost, stored_tiles};
+pub(super) use tile_shape::{StoredPart, fixed_parts, holds_words, load_cost, pipeline_of};
 
 /// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
 /// and validity.

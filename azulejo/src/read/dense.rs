@@ -34,7 +34,7 @@ use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
     tiled_alike,
 };
-use assemble::Unmatched;
+use assemble::{Assembler, Unmatched};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use condition::DenseCondition;
@@ -225,7 +225,7 @@ impl DenseReader {
             _ => OutputMemory::own(fields, plan.cells, self.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let (filled, _) = self.cells(&plan, outs, Unmatched::Fill).await?;
+        let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
                 (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
@@ -319,7 +319,10 @@ impl DenseReader {
         let fields = self.fields.get(..self.asked).unwrap_or(&[]);
         let mut memory = OutputMemory::own(fields, batch.cells, self.fetcher.pool())?;
         let outs = memory.outs(fields, batch.cells)?;
-        let (filled, matching) = self.cells(&batch, outs, Unmatched::Stay).await?;
+        let (filled, matching) = self
+            .assembler()
+            .cells(&batch, outs, Unmatched::Stay)
+            .await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
@@ -396,13 +399,27 @@ impl DenseReader {
         (self.budget.batch / cell).max(1)
     }
 
+    fn assembler(&self) -> Assembler<'_> {
+        Assembler {
+            array: &self.array,
+            plan: &self.plan,
+            fields: &self.fields,
+            asked: self.asked,
+            condition: self.condition.as_ref(),
+            words: self.words,
+            budget: &self.budget,
+            fetcher: &self.fetcher,
+            operation: &self.operation,
+        }
+    }
+
     /// Asks for the tiles of a batch, and then for those of the one after it.
     fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.fetcher.streams() || !self.overlaid.is_empty() {
             return Ok(());
         }
-        self.prefetch_batch(plan)?;
+        self.assembler().prefetch(plan)?;
         let left = most.saturating_sub(plan.cells as u64);
         if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
@@ -413,7 +430,7 @@ impl DenseReader {
             .transpose()
         {
             if let Ok(later) = &later {
-                self.prefetch_batch(later)?;
+                self.assembler().prefetch(later)?;
             }
             self.planned = Some((later, before));
         }

@@ -1,20 +1,39 @@
 //! From a plan to cells: tiles are loaded in groups and copied to where the plan says.
 
-use super::DenseReader;
 use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
+use super::condition::DenseCondition;
 use super::mask_fill::{fill_masked, refilled};
-use super::plan::{BatchPlan, TileTask, field_in};
-use crate::array::Fragment;
+use super::plan::{BatchPlan, DensePlan, TileTask, field_in};
+use crate::array::{Array, Fragment};
+use crate::cancel::Operation;
 use crate::column::{BatchColumn, FieldView, repeat_cell};
 use crate::error::{Error, Result};
 use crate::read::BoundField;
+use crate::read::budget::Budget;
 use crate::read::decode::{Cells, StoredPart, fixed_parts, stored_tiles};
+use crate::read::fetch::Fetcher;
 use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{CopyList, fill_cells};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::Field;
 use std::ops::Range;
+
+/// Executes plans.
+pub(super) struct Assembler<'a> {
+    pub array: &'a Array,
+    pub plan: &'a DensePlan,
+    pub fields: &'a [BoundField],
+    /// How many of the fields are results; the others are for the condition.
+    pub asked: usize,
+    pub condition: Option<&'a DenseCondition>,
+    /// Whether texts may come as words.
+    pub words: bool,
+    pub budget: &'a Budget,
+    pub fetcher: &'a Fetcher,
+    /// The read, which can be cancelled.
+    pub operation: &'a Operation,
+}
 
 /// What becomes of cells that do not match the condition.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,10 +44,10 @@ pub(super) enum Unmatched {
     Stay,
 }
 
-impl DenseReader {
+impl Assembler<'_> {
     /// Fills memory for the fields asked for; tells what became of each, and which cells match the
     /// condition, if there is one.
-    pub(super) async fn cells(
+    pub async fn cells(
         &self,
         batch: &BatchPlan,
         outs: Vec<FieldOut<'_>>,
@@ -48,7 +67,7 @@ impl DenseReader {
         let fixed = outs.iter_mut().filter_map(FieldOut::fixed_again).collect();
         self.fixed(batch, fixed).await?;
         let mut columns = Vec::with_capacity(self.fields.len());
-        for field in &self.fields {
+        for field in self.fields {
             self.operation.check()?;
             columns.push(if self.as_words(batch, field, unmatched) {
                 Some(BatchColumn::Words(self.word_column(batch, field).await?))
@@ -70,7 +89,7 @@ impl DenseReader {
                 (FieldOut::Fixed(out), None) => Ok(out.view(batch.cells)),
                 _ => Err(Error::Internal("a field without memory".into())),
             });
-        let mask = match &self.condition {
+        let mask = match self.condition {
             Some(condition) => {
                 let views = views.collect::<Result<Vec<FieldView<'_>>>>()?;
                 Some(self.mask(condition, batch, &views)?)
@@ -103,7 +122,7 @@ impl DenseReader {
     }
 
     /// Asks for the tiles of a batch in the order in which [`Self::cells`] takes them.
-    pub(super) fn prefetch_batch(&self, batch: &BatchPlan) -> Result<()> {
+    pub fn prefetch(&self, batch: &BatchPlan) -> Result<()> {
         let room = self.budget.prefetch;
         let attributes = self
             .fields
@@ -190,7 +209,7 @@ impl DenseReader {
     ) -> Result<()> {
         let layers = self.layers(batch, tasks, outs)?;
         let threads = self.threads(&layers);
-        fill_layers(&self.fetcher, batch, tasks, layers, fetched, threads)
+        fill_layers(self.fetcher, batch, tasks, layers, fetched, threads)
     }
 
     /// Threads that may each hold a tile within the memory budget.
@@ -214,7 +233,7 @@ impl DenseReader {
         for (i, task) in batch.tasks.iter().enumerate() {
             let mut more = 0u64;
             for field in fields {
-                more = more.saturating_add(task.load_cost(&self.array, field)?);
+                more = more.saturating_add(task.load_cost(self.array, field)?);
             }
             cost = cost.saturating_add(more);
             match groups.last_mut() {
@@ -233,8 +252,8 @@ impl DenseReader {
         let mut stored = Vec::new();
         for field in fields {
             for task in tasks {
-                if let Some(request) = task.request(&self.array, field, Cells::All) {
-                    stored_tiles(&self.array, &request, &mut stored)?;
+                if let Some(request) = task.request(self.array, field, Cells::All) {
+                    stored_tiles(self.array, &request, &mut stored)?;
                 }
             }
         }
@@ -254,13 +273,13 @@ impl DenseReader {
             let mut values = Vec::with_capacity(tasks.len());
             let mut validities = Vec::with_capacity(tasks.len());
             for task in tasks {
-                let Some(field) = field_in(&self.array, task.fragment, out.field) else {
+                let Some(field) = field_in(self.array, task.fragment, out.field) else {
                     fill(batch, &batch.copies, task.copies.clone(), out)?;
                     values.push(None);
                     validities.push(None);
                     continue;
                 };
-                let (value, validity) = fixed_parts(&self.array, task.fragment, field, task.tile)?;
+                let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
                 self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
                     let copies = batch.copies_of(task);
@@ -292,7 +311,7 @@ impl DenseReader {
     }
 
     /// Tiles of dense fragments must have as many cells as their schema's.
-    pub(super) fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
+    pub fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
         let Some(fragment) = self.dense(task) else {
             return Ok(());
         };
@@ -306,7 +325,7 @@ impl DenseReader {
     }
 
     /// Which cells of a task's tile are needed.
-    pub(super) fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
+    pub fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
         let whole = self.dense(task).map(|f| f.tile_cell_num(task.tile));
         if whole.is_none_or(|whole| batch.cells_of(task) >= whole) {
             return Cells::All;

@@ -4,7 +4,7 @@ use super::plan::BatchPlan;
 use crate::array::Array;
 use crate::condition::{BoundCondition, Tri};
 use crate::error::Result;
-use crate::read::tile_statistics::{field_stats, stats_sections};
+use crate::read::tile_statistics::{stats_sections, verdict};
 use azulejo_format::fragment::{Field, Section};
 use std::collections::HashMap;
 
@@ -45,10 +45,11 @@ impl DenseCondition {
             let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else {
                 continue;
             };
-            let stats = fields
-                .iter()
-                .flat_map(|field| stats_sections(index, *field));
-            sections.extend(stats);
+            sections.extend(
+                fields
+                    .iter()
+                    .flat_map(|field| stats_sections(index, *field)),
+            );
             self.tests.insert(index, (condition, fields));
         }
         sections
@@ -80,10 +81,7 @@ impl DenseCondition {
         let Ok(place) = usize::try_from(tile) else {
             return Ok(false);
         };
-        let stats = fields
-            .iter()
-            .map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
-        let stats = stats.collect::<Result<Vec<_>>>()?;
-        Ok(condition.prune(&|i| stats.get(i).copied().flatten()) == Tri::AllFalse)
+        let cells = fragment.tile_cell_num(tile);
+        Ok(verdict(condition, fields, fragment, place, cells)? == Tri::AllFalse)
     }
 }

@@ -1,6 +1,6 @@
 //! Which cells of a batch match the condition: looked at on all cores, piece by piece.
 
-use super::DenseReader;
+use super::assemble::Assembler;
 use super::condition::DenseCondition;
 use super::plan::BatchPlan;
 use crate::column::FieldView;
@@ -34,10 +34,10 @@ fn matching(
     Ok(mask)
 }
 
-impl DenseReader {
+impl Assembler<'_> {
     /// Which cells match the condition, one byte each; `views` are the cells of all fields, in
     /// their order.
-    pub(super) fn mask(
+    pub fn mask(
         &self,
         condition: &DenseCondition,
         batch: &BatchPlan,

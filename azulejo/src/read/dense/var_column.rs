@@ -1,6 +1,6 @@
 //! Columns of var-length cells: lengths first, which say where each cell goes, then values.
 
-use super::DenseReader;
+use super::assemble::Assembler;
 use super::plan::{BatchPlan, TileTask};
 use crate::column::{ColumnBuffers, Tile};
 use crate::context::Context;
@@ -18,13 +18,9 @@ fn beyond() -> Error {
     Error::Internal("a batch beyond the address space".into())
 }
 
-impl DenseReader {
+impl Assembler<'_> {
     /// Makes a column of var-length cells.
-    pub(super) async fn var_column(
-        &self,
-        batch: &BatchPlan,
-        field: &BoundField,
-    ) -> Result<ColumnBuffers> {
+    pub async fn var_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<ColumnBuffers> {
         let cells = self.var_cells(batch, field, None).await?;
         let offsets = cells.offsets(self.array.context())?;
         let data = cells.values(self.array.context(), offsets.typed_data())?;
@@ -46,7 +42,7 @@ impl DenseReader {
     ) -> Result<VarCells<'v>> {
         let (mut requests, mut loaded, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
         for task in &batch.tasks {
-            match task.request(&self.array, field, self.wanted(batch, task, 8)) {
+            match task.request(self.array, field, self.wanted(batch, task, 8)) {
                 Some(request) => {
                     loaded.push(task);
                     requests.push(request);
@@ -62,7 +58,7 @@ impl DenseReader {
             };
             words.iter_mut().map(target).collect()
         });
-        let tiles = load(&self.fetcher, &requests, targets.unwrap_or_default()).await?;
+        let tiles = load(self.fetcher, &requests, targets.unwrap_or_default()).await?;
         for (tile, task) in tiles.iter().zip(&loaded) {
             self.check(task, tile.cell_num)?;
         }

@@ -1,7 +1,6 @@
 //! Columns of texts as words: which word each cell is goes to its place, as a number would.
 
-use super::DenseReader;
-use super::assemble::Unmatched;
+use super::assemble::{Assembler, Unmatched};
 use super::plan::BatchPlan;
 use crate::column::{ColumnBuffers, WordColumn, repeat_cell};
 use crate::error::{Error, Result};
@@ -16,27 +15,22 @@ fn too_many() -> Error {
     Error::Unsupported("more than 4 billion texts in a batch".into())
 }
 
-impl DenseReader {
+impl Assembler<'_> {
     /// Whether the cells of a field come as words: texts, if that is wanted, of which all tiles of
     /// the batch hold words, and which nobody looks at here.
-    pub(super) fn as_words(
-        &self,
-        batch: &BatchPlan,
-        field: &BoundField,
-        unmatched: Unmatched,
-    ) -> bool {
+    pub fn as_words(&self, batch: &BatchPlan, field: &BoundField, unmatched: Unmatched) -> bool {
         let holds_words = |index: usize, of| {
             let fragment = self.array.fragments().get(index);
-            fragment.is_some_and(|fragment| holds_words(&self.array, fragment, of))
+            fragment.is_some_and(|fragment| holds_words(self.array, fragment, of))
         };
         let is_looked_at = || {
-            self.condition.as_ref().is_some_and(|condition| {
+            self.condition.is_some_and(|condition| {
                 let mut tested = condition.condition.fields().iter();
                 unmatched == Unmatched::Fill || tested.any(|name| *name == field.column_type.name)
             })
         };
         let tasks = batch.tasks.iter();
-        let mut tiles = tasks.filter_map(|task| task.request(&self.array, field, Cells::All));
+        let mut tiles = tasks.filter_map(|task| task.request(self.array, field, Cells::All));
         self.words
             && field.column_type.is_var()
             && !is_looked_at()
@@ -47,11 +41,7 @@ impl DenseReader {
     ///
     /// For example two tiles of 3 and of 5 words, and cells that no fragment has: the words of the
     /// first are 0 to 2, those of the second 3 to 7, and the fill value is 8.
-    pub(super) async fn word_column(
-        &self,
-        batch: &BatchPlan,
-        field: &BoundField,
-    ) -> Result<WordColumn> {
+    pub async fn word_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<WordColumn> {
         // 1. The tiles, whose words count on from one to the next.
         let mut words = Vec::new();
         let mut cells = self.var_cells(batch, field, Some(&mut words)).await?;

@@ -32,23 +32,19 @@ pub(super) fn have_room(
     columns: &[ColumnMut<'_>],
     progress: &FillProgress,
 ) -> Result<bool> {
-    for (i, (bound, (column, written))) in query
-        .fields
-        .iter()
-        .zip(columns.iter().zip(&progress.written))
-        .enumerate()
-    {
+    let memory = columns.iter().zip(&progress.written);
+    for (i, (bound, (column, written))) in query.fields.iter().zip(memory).enumerate() {
         if !bound.column_type.is_var() {
             continue;
         }
         let mut need = 0u64;
         for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
-            let bytes = match slot.of.fields.get(i).copied().flatten() {
+            let metadata = slot.fragment.loaded();
+            let bytes = match slot.field(i) {
                 Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
-                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => slot
-                    .fragment
-                    .loaded()
-                    .var_tile_size(field, slot.tile.tile as u64)?,
+                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
+                    metadata.var_tile_size(field, slot.tile.tile as u64)?
+                }
                 Some(field) => slot.view(field).map_or(0, |view| view.data.len() as u64),
                 None => (bound.fill.bytes.len() as u64).saturating_mul(slot.tile.cell_num.into()),
             };
@@ -77,7 +73,7 @@ pub(super) fn prefetch(
     for i in 0..query.fields.len() {
         let mut stored = Vec::new();
         for (slot, _) in slots.iter().zip(&used).filter(|(_, used)| used.cells > 0) {
-            let field = slot.of.fields.get(i).copied().flatten();
+            let field = slot.field(i);
             if let Some(field) = field.filter(|field| !slot.loaded.contains_key(field)) {
                 // Who needs the tile is told what is wrong with it.
                 let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), &mut stored);
@@ -116,10 +112,9 @@ pub(super) async fn fill(
         });
         let here: Vec<CellSlab> = here.collect();
         let cells = cells_of(&here)?;
-        let outs = outs
-            .iter_mut()
-            .filter_map(|out| out.take_first(cells, members.len()));
-        let outs = outs.collect();
+        let outs = outs.iter_mut();
+        let outs = outs.filter_map(|out| out.take_first(cells, members.len()));
+        let outs: Vec<FieldOut<'_>> = outs.collect();
         (rest, first) = (later, next);
         if cells > 0 {
             work.push((members, here, outs));
@@ -176,11 +171,15 @@ async fn fill_together(
             }
         });
         for slot in slots.iter_mut() {
-            if let Some(Some(field)) = slot.of.fields.get(i) {
-                let mut later = slot.of.fields.iter().skip(i + 1);
-                if !later.any(|later| later.as_ref() == Some(field)) {
-                    slot.loaded.remove(field);
-                }
+            if let Some(field) = slot.field(i)
+                && !slot
+                    .of
+                    .fields
+                    .iter()
+                    .skip(i + 1)
+                    .any(|later| *later == Some(field))
+            {
+                slot.loaded.remove(&field);
             }
         }
     }
@@ -216,12 +215,11 @@ pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool
     let holds_words = |column: usize| {
         let mut needed = slots.iter().filter(|slot| slot.selected.len() > 0);
         needed.all(|slot| {
-            let field = slot.of.fields.get(column).copied().flatten();
-            slot.places.is_none()
-                && field.is_some_and(|field| {
-                    !slot.loaded.contains_key(&field)
-                        && holds_words(&query.array, slot.fragment, field)
-                })
+            let field = slot.field(column).filter(|_| slot.places.is_none());
+            field.is_some_and(|field| {
+                let is_loaded = slot.loaded.contains_key(&field);
+                !is_loaded && holds_words(&query.array, slot.fragment, field)
+            })
         })
     };
     let fields = query.fields.iter().enumerate();
@@ -256,7 +254,7 @@ impl<'w> ColumnTiles<'w> {
         };
         let needed = slots.iter().zip(used).zip(spans).enumerate();
         for (at, ((slot, _), cells)) in needed.filter(|(_, ((_, used), _))| used.cells > 0) {
-            let Some(field) = slot.of.fields.get(column).copied().flatten() else {
+            let Some(field) = slot.field(column) else {
                 continue;
             };
             if let Some(tile) = slot.loaded.get(&field) {
@@ -367,16 +365,14 @@ fn spans(slots: &[BatchTile<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cell
             list.push(slab.start..slab.start + u64::from(slab.len));
         }
     }
-    lists
-        .into_iter()
-        .map(|mut list| {
-            if list.is_empty() {
-                return Cells::All;
-            }
-            list.sort_unstable_by_key(|span| span.start);
-            Cells::Spans(runs(list.into_iter()))
-        })
-        .collect()
+    let cells = lists.into_iter().map(|mut list| {
+        if list.is_empty() {
+            return Cells::All;
+        }
+        list.sort_unstable_by_key(|span| span.start);
+        Cells::Spans(runs(list.into_iter()))
+    });
+    cells.collect()
 }
 
 /// By slot, where its cells begin in the result, if all of them follow one another there.

@@ -14,11 +14,10 @@ use crate::column::{FieldView, Tile};
 use crate::condition::Tri;
 use crate::error::{Error, Result};
 use crate::read::load::load;
-use crate::read::tile_statistics::field_stats;
+use crate::read::tile_statistics::verdict;
 use crate::read::{Cells, TileRequest};
 use crate::space::cell_bound::{BoundPart, CellBound};
 use crate::space::cell_order::{CellOrder, Segment};
-use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -105,13 +104,9 @@ impl SparsePlan {
         for (part, of) in query.fragments.iter().enumerate() {
             parts.push(tiles_of(query, part, of)?);
         }
-        let used: BTreeSet<usize> = query
-            .fragments
-            .iter()
-            .zip(&parts)
-            .filter(|(_, tiles)| !tiles.is_empty())
-            .map(|(of, _)| of.index)
-            .collect();
+        let used = query.fragments.iter().zip(&parts);
+        let used = used.filter(|(_, tiles)| !tiles.is_empty());
+        let used: BTreeSet<usize> = used.map(|(of, _)| of.index).collect();
         query.load_offsets(&used).await?;
         let independent = query.fragments.iter().all(|of| !of.merges);
         let sequence = independent && (query.any_order || (query.as_stored && used.len() <= 1));
@@ -140,9 +135,7 @@ impl SparsePlan {
         let clusters = clusters(query, &tiles)?;
         Ok(Self { tiles, clusters })
     }
-}
 
-impl SparsePlan {
     /// The tiles of a cluster.
     pub(super) fn tiles_of(&self, cluster: &Cluster) -> &[PlannedTile] {
         let tiles = self.tiles.get(cluster.start..cluster.end);
@@ -243,7 +236,7 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
         let mut tests = Vec::with_capacity(of.tests.len());
         let mut no_results = false;
         for (i, cell_test) in of.tests.iter().enumerate() {
-            match tile_verdict(fragment, of, cell_test, test.tile, cells)? {
+            match tile_verdict(fragment, cell_test, test.tile, cells)? {
                 Tri::AllTrue => {}
                 Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
@@ -276,33 +269,17 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
 }
 
 /// Whether all, no or some cells of a tile meet a condition.
-fn tile_verdict(
-    fragment: &Fragment,
-    of: &FragmentQuery,
-    test: &CellTest,
-    tile: usize,
-    cell_num: u64,
-) -> Result<Tri> {
+fn tile_verdict(fragment: &Fragment, test: &CellTest, tile: usize, cell_num: u64) -> Result<Tri> {
     match test.condition.constant() {
-        Some(true) => return Ok(Tri::AllTrue),
-        Some(false) => return Ok(Tri::AllFalse),
-        None => {}
+        Some(true) => Ok(Tri::AllTrue),
+        Some(false) => Ok(Tri::AllFalse),
+        None => verdict(&test.condition, &test.fields, fragment, tile, cell_num),
     }
-    let fields = test.fields.iter().map(|at| of.test_fields.get(*at));
-    let stats = fields.map(|field| match field {
-        Some(field) => field_stats(fragment, *field, tile, cell_num),
-        None => Ok(None),
-    });
-    let stats = stats.collect::<Result<Vec<_>>>()?;
-    Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
 }
 
 /// Sorts tiles by their lower bounds.
 fn sort(tiles: &mut [PlannedTile]) {
-    tiles.sort_by(|a, b| {
-        let order = a.lower.cmp(&b.lower);
-        order.then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
-    });
+    tiles.sort_by(|a, b| (&a.lower, a.part, a.tile).cmp(&(&b.lower, b.part, b.tile)));
 }
 
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
@@ -431,46 +408,35 @@ impl TileCosts {
         };
         let dims = schema.domain.dimensions.len();
         // Decoded tiles are in memory once, columns once more.
-        let decoded: BTreeSet<Field> = of
-            .test_fields
-            .iter()
-            .chain(of.fields.iter().flatten())
-            .copied()
-            .collect();
-        let coordinates = (0..dims)
-            .map(Field::Dimension)
-            .filter(|d| keyed && !decoded.contains(d));
-        let fields = coordinates
-            .map(|d| (d, 1))
-            .chain(decoded.iter().map(|field| {
-                let column = of.fields.contains(&Some(*field));
-                (*field, 1 + u64::from(column))
-            }));
-        for (field, times) in fields {
-            let bytes = match field.layout(schema) {
-                Some((datatype, CellValNum::Fixed(n))) => {
-                    u64::from(n).saturating_mul(datatype.size() as u64)
-                }
-                Some((_, CellValNum::Var)) => {
-                    costs.var.push((field, times));
-                    8
-                }
-                None => 0,
-            };
-            let bytes = bytes + u64::from(field.is_nullable(schema));
+        let decoded = of
+            .tested_fields()
+            .chain(of.fields.iter().flatten().copied());
+        let decoded: BTreeSet<Field> = decoded.collect();
+        let coordinates = (0..dims).map(Field::Dimension);
+        let coordinates = coordinates.filter(|d| keyed && !decoded.contains(d));
+        let decoded_fields = decoded.iter().map(|field| {
+            let column = of.fields.contains(&Some(*field));
+            (*field, 1 + u64::from(column))
+        });
+        for (field, times) in coordinates.map(|d| (d, 1)).chain(decoded_fields) {
+            if field.is_var(schema) {
+                costs.var.push((field, times));
+            }
+            let size = field.layout(schema).map_or(0, |(datatype, cell_val_num)| {
+                cell_val_num.cell_size(datatype).unwrap_or(8)
+            });
+            let bytes = size as u64 + u64::from(field.is_nullable(schema));
             costs.cell += times * bytes;
             costs.decoded += bytes;
         }
         // Of every cell timestamps are made where the fragment has none, and so with deletions.
         let times = query.times || (fragment.has_timestamps() && of.looks_at_timestamps(query));
-        if times && !decoded.contains(&Field::Timestamps) {
-            costs.cell += 8;
-            costs.decoded += 8;
-        }
-        if fragment.has_delete_metadata() && !decoded.contains(&Field::DeleteTimestamps) {
-            costs.cell += 8;
-            costs.decoded += 8;
-        }
+        let times = times && !decoded.contains(&Field::Timestamps);
+        let deletes = fragment.has_delete_metadata();
+        let deletes = deletes && !decoded.contains(&Field::DeleteTimestamps);
+        let made = 8 * (u64::from(times) + u64::from(deletes));
+        costs.cell += made;
+        costs.decoded += made;
         if keyed {
             costs.cell += Self::KEY;
         }

@@ -125,11 +125,8 @@ impl<'a> SparseSteps<'a> {
             // Tiles that the last batch has taken in part have fewer cells left than they say: they
             // do not count here.
             let whole = |tile: &&&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
-            let whole_cells: u64 = tiles
-                .iter()
-                .filter(whole)
-                .map(|tile| u64::from(tile.cell_num))
-                .sum();
+            let whole = tiles.iter().filter(whole);
+            let whole_cells: u64 = whole.map(|tile| u64::from(tile.cell_num)).sum();
             let is_small = cells + whole_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in
             // parts that fit a cache.
@@ -223,14 +220,11 @@ impl<'a> SparseSteps<'a> {
                 cost <= most
             };
             let most = remaining.iter().take_while(fits).count();
-            let places = (most / 2..=most)
-                .rev()
-                .step_by((most / 32).max(1))
-                .filter(|taken| *taken > 0);
+            let places = (most / 2..=most).rev().step_by((most / 32).max(1));
+            let places = places.filter(|taken| *taken > 0);
             let found = places.filter_map(|taken| Some((again(taken)?, taken)));
-            found
-                .min_by_key(|((again, _), _)| *again)
-                .filter(|((again, _), taken)| again * share <= *taken)
+            let least = found.min_by_key(|((again, _), _)| *again);
+            least.filter(|((again, _), taken)| again * share <= *taken)
         };
         let usual = PART_SCALES.map(|scale| self.part_bytes(false).saturating_mul(scale));
         let small = is_small.then(|| self.part_bytes(true));
@@ -305,9 +299,8 @@ impl<'a> SparseSteps<'a> {
             return None;
         }
         let (_, window) = window::room(self.query, &remaining)?;
-        let cells = remaining.iter().map(|tile| u64::from(tile.cell_num));
         let bytes = remaining.iter().map(|tile| tile.decoded);
-        let cell = bytes.sum::<u64>() / cells.sum::<u64>().max(1);
+        let cell = bytes.sum::<u64>() / cells_of(&remaining).max(1);
         // Little more than is wanted, though all tiles have to be looked at for it; and no more than
         // makes a difference: twice what overlaps, so that most tiles are decoded once or twice.
         let overlap = overlap_at(&remaining).saturating_mul(2);
@@ -318,18 +311,11 @@ impl<'a> SparseSteps<'a> {
         if let Some(to) = &to {
             remaining.retain(|tile| tile.lower < *to);
         }
-        let is_last = to
-            .as_ref()
-            .is_none_or(|to| tiles.iter().all(|tile| tile.upper < *to));
-        let next = match is_last {
-            true => Position {
-                cluster: next + 1,
-                from: None,
-            },
-            false => Position {
-                cluster: next,
-                from: to.clone(),
-            },
+        let goes_on = |to: &CellBound| tiles.iter().any(|tile| tile.upper >= *to);
+        let from_there = to.clone().filter(goes_on);
+        let next = Position {
+            cluster: if from_there.is_some() { next } else { next + 1 },
+            from: from_there,
         };
         let portion = Portion {
             tiles: remaining,

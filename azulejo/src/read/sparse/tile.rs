@@ -55,10 +55,8 @@ impl<'a> BatchTile<'a> {
         keyed: bool,
         shared: bool,
     ) -> Result<Self> {
-        let of = query
-            .fragments
-            .get(tile.part)
-            .ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
+        let lost = || Error::Internal("a tile of no fragment".into());
+        let of = query.fragments.get(tile.part).ok_or_else(lost)?;
         let fragment = query.fragment(of)?;
         Ok(Self {
             tile,
@@ -86,6 +84,11 @@ impl<'a> BatchTile<'a> {
     /// Whether the query selects only some of the tile's cells, or another batch needs them too.
     pub(super) fn is_partial(&self) -> bool {
         !self.tile.dimensions.is_empty() || self.shared
+    }
+
+    /// The field that a column of the query is in its fragment, if there is one.
+    pub(super) fn field(&self, column: usize) -> Option<Field> {
+        self.of.fields.get(column).copied().flatten()
     }
 
     pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
@@ -133,30 +136,19 @@ impl<'a> BatchTile<'a> {
 
     /// The cells of the fields of a condition.
     pub(super) fn tested(&self, test: &CellTest) -> Result<Vec<FieldView<'_>>> {
-        let fields = test
-            .fields
-            .iter()
-            .filter_map(|at| self.of.test_fields.get(*at));
         let missing = || Error::Internal("a condition's field was not loaded".into());
-        fields
-            .map(|field| self.view(*field).ok_or_else(missing))
-            .collect()
+        let fields = test.fields.iter();
+        let views = fields.map(|field| self.view(*field).ok_or_else(missing));
+        views.collect()
     }
 
     /// Fields that say which cells are results.
     pub(super) fn test_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let tested = self.tests().flat_map(|test| &test.fields);
-        let tested = tested
-            .filter_map(|at| self.of.test_fields.get(*at))
-            .copied();
-        let deleted = self
-            .of
-            .deleted_until
-            .filter(|_| !self.tile.no_results)
-            .map(|_| Field::DeleteTimestamps);
-        let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
-            .into_iter()
-            .filter(|field| query.deletions && self.fragment.stores(*field));
+        let tested = self.tests().flat_map(|test| &test.fields).copied();
+        let is_deleted = self.of.deleted_until.is_some() && !self.tile.no_results;
+        let deleted = is_deleted.then_some(Field::DeleteTimestamps);
+        let stored = [Field::DeleteTimestamps, Field::DeleteConditions].into_iter();
+        let stored = stored.filter(|field| query.deletions && self.fragment.stores(*field));
         tested.chain(deleted).chain(stored).collect()
     }
 
@@ -266,9 +258,7 @@ impl<'a> BatchTile<'a> {
         }
         Ok(())
     }
-}
 
-impl BatchTile<'_> {
     /// Drops everything of the tile but the selected cells, which are at `places` among those left
     /// and get the order of these, and what is not needed of them.
     pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) {
