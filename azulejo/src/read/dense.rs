@@ -114,9 +114,7 @@ impl DenseReader {
         let dense = plan.sources.iter().map(|source| source.fragment);
         let mut indices = Vec::new();
         for index in dense.clone().chain(overlaid.iter().map(|s| s.fragment)) {
-            let found = fields
-                .iter()
-                .filter_map(|bound| field_in(array, index, bound));
+            let found = fields.iter().filter_map(|of| field_in(array, index, of));
             indices.extend(found.map(|field| (index, field)));
         }
         let stored = || overlaid.iter().filter(|s| s.coordinates.are_stored());
@@ -254,7 +252,7 @@ impl DenseReader {
         };
         loop {
             let cells = self.looked_at.enough(most).max(least).min(largest);
-            let Some((columns, mask, _)) = self.cells_of_next(cells, small, None).await? else {
+            let Some((columns, mask, _)) = self.next_cells(cells, small, None).await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
@@ -275,18 +273,6 @@ impl DenseReader {
     /// `whole` is offered every tile that the batch needs all cells of, each once. Those that it
     /// takes are not read, and count as cells that no fragment has.
     pub async fn next_cells(
-        &mut self,
-        most: u64,
-        small: bool,
-        whole: Option<&mut dyn WholeTiles>,
-    ) -> Result<Option<(ColumnSet, Vec<u8>, u64)>> {
-        let next = self.cells_of_next(most, small, whole).await?;
-        next.map(|(cells, mask, walked)| Ok((cells.into_cells()?, mask, walked)))
-            .transpose()
-    }
-
-    /// As [`Self::next_cells`], whatever the cells are held in.
-    async fn cells_of_next(
         &mut self,
         most: u64,
         small: bool,
@@ -561,17 +547,12 @@ fn selection(array: &Array, grid: &TileGrid, options: &BoundOptions) -> Result<V
         Subarray::Box(selections) => {
             let current = schema.current_domain.ranges().filter(|_| !options.versions);
             let within = |d: usize| current.and_then(|ranges| ranges.get(d));
-            let axes = schema
-                .domain
-                .dimensions
-                .iter()
-                .zip(grid.axes())
-                .zip(selections)
-                .enumerate();
-            axes.map(|(d, ((dimension, axis), s))| {
-                AxisSelection::resolve(dimension, axis, s, within(d))
-            })
-            .collect()
+            let dimensions = schema.domain.dimensions.iter().zip(grid.axes());
+            let axes = dimensions.zip(selections).enumerate();
+            let axes = axes.map(|(d, ((dimension, axis), selection))| {
+                AxisSelection::resolve(dimension, axis, selection, within(d))
+            });
+            axes.collect()
         }
         Subarray::Points(_) => grid.axes().iter().map(AxisSelection::whole).collect(),
     }

@@ -1,11 +1,11 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
 //! output.
 
-use super::bind::FillCell;
 use super::decode::PARALLEL_BYTES;
 use super::output::VarOut;
 use super::parallel::{each, split};
-use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
+use super::{BoundField, FillCell};
+use crate::column::{ColumnBuffers, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 /// Makes a column of the cells that slabs name, in their order.
 ///
 /// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
-/// then read as `fill`.
+/// then read as the fill value.
 pub(super) fn gather_bands(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
-    column_type: &ColumnType,
-    fill: &FillCell,
+    field: &BoundField,
 ) -> Result<ColumnBuffers> {
-    let source = SlabSource::new(tiles, &[], fill, column_type.cell_size());
+    let source = SlabSource::new(tiles, &[], field);
+    let column_type = &field.column_type;
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = bands.cells;
     let bands = &bands.bands;
@@ -67,10 +67,10 @@ pub(super) fn gather_var(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
-    fill: &FillCell,
+    field: &BoundField,
     out: VarOut<'_>,
 ) -> Result<usize> {
-    let source = SlabSource::new(tiles, &[], fill, 0);
+    let source = SlabSource::new(tiles, &[], field);
     let bands = &bands.bands;
     if let Some(out) = out.validity {
         source.validity_bands(context, bands, out)?;
@@ -89,7 +89,7 @@ pub(super) fn gather_fixed(
     context: &Context,
     bands: &SlabBands<'_>,
     (tiles, placed): (&[Option<Arc<Tile>>], &[bool]),
-    (column_type, fill): (&ColumnType, &FillCell),
+    field: &BoundField,
     (data, validity): (&mut [u8], Option<&mut [u8]>),
 ) -> Result<()> {
     let mut used = bands.used.iter().enumerate();
@@ -97,7 +97,7 @@ pub(super) fn gather_fixed(
         return Ok(());
     }
     let bands = &bands.bands;
-    let source = SlabSource::new(tiles, placed, fill, column_type.cell_size());
+    let source = SlabSource::new(tiles, placed, field);
     if let Some(out) = validity {
         source.validity_bands(context, bands, out)?;
     }
@@ -244,18 +244,13 @@ fn lacking() -> Error {
 }
 
 impl<'a> SlabSource<'a> {
-    fn new(
-        tiles: &'a [Option<Arc<Tile>>],
-        placed: &'a [bool],
-        fill: &'a FillCell,
-        cell_size: usize,
-    ) -> Self {
+    fn new(tiles: &'a [Option<Arc<Tile>>], placed: &'a [bool], field: &'a BoundField) -> Self {
         let view = |tile: &'a Option<Arc<Tile>>| tile.as_ref().map(|tile| tile.view());
         Self {
             views: tiles.iter().map(view).collect(),
             placed,
-            fill,
-            cell_size,
+            fill: &field.fill,
+            cell_size: field.column_type.cell_size(),
         }
     }
 

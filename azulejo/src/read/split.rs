@@ -105,7 +105,7 @@ fn dense_ends(
     let current = array.schema().current_domain.ranges();
     let mut best: Option<(u64, usize, TileAxis, Vec<(u64, u64)>)> = None;
     for &d in dimensions {
-        let dimension = array.schema().domain.dimensions.get(d);
+        let dimension = array.schema().dimension(d);
         let (Some(axis), Some(selection)) =
             (dimension.and_then(Dimension::axis), selections.get(d))
         else {
@@ -302,7 +302,7 @@ fn cut(
     d: usize,
     ends: &[Vec<u8>],
 ) -> Vec<Vec<DimSelection>> {
-    let dimension = array.schema().domain.dimensions.get(d);
+    let dimension = array.schema().dimension(d);
     let (Some(dimension), Some(selection)) = (dimension, selections.get(d)) else {
         return vec![selections.to_vec()];
     };

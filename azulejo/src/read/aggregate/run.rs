@@ -110,7 +110,7 @@ async fn aggregate_once(
         while let Some((cells, mask, _)) =
             reader.next_cells(every, small, Some(&mut totals)).await?
         {
-            totals.update(array.context(), &cells, Some(&mask))?;
+            totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
         }
     } else {
         let mut reader = SparseReader::new(array, bound, waiting).await?;
@@ -121,10 +121,7 @@ async fn aggregate_once(
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
         if !totals.later.is_empty() {
-            let fields: Vec<String> = totals
-                .apart()
-                .map(|a| a.column_type().name.to_string())
-                .collect();
+            let fields = totals.apart().map(|a| a.column_type().name.to_string());
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
@@ -185,7 +182,7 @@ async fn take_first(
             true => walked.min(left),
             false => keep_first(&mut mask, left),
         };
-        totals.update(array.context(), &cells, Some(&mask))?;
+        totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
     }
     Ok(())
 }
@@ -233,6 +230,15 @@ impl Array {
     }
 }
 
+/// What has been found of a field, and what metadata says of the tiles that are offered.
+struct FieldTotal {
+    aggregator: Aggregator,
+    /// The greatest of the beginnings of tiles' greatest values: where it is known up to a zero byte.
+    greatest: Option<Vec<u8>>,
+    /// Whether the metadata of some tile does not say enough.
+    unknown: bool,
+}
+
 /// What has been found so far.
 struct Totals {
     /// Cells taken in.
@@ -240,12 +246,7 @@ struct Totals {
     /// Cells selected, where that is known without looking.
     all_cells: Option<u64>,
     /// One for each field, in the order of the columns; none if only cells are counted.
-    fields: Vec<Aggregator>,
-    /// The greatest of the beginnings of tiles' greatest values, for each field: where it is known
-    /// up to a zero byte.
-    beginnings: Vec<Option<Vec<u8>>>,
-    /// Whether the metadata of some tile does not say enough of a field.
-    unknown: Vec<bool>,
+    fields: Vec<FieldTotal>,
     /// Whether tiles of which only some fields are known may be read for the others alone.
     may_read_apart: bool,
     /// Those tiles, by fragment and index, and how many cells they have.
@@ -253,49 +254,62 @@ struct Totals {
     later_cells: u64,
 }
 
+impl FieldTotal {
+    /// Takes in cells, all or those that the mask names, in parallel.
+    fn update(
+        &mut self,
+        context: &Context,
+        column: &ColumnBuffers,
+        mask: Option<&[u8]>,
+    ) -> Result<()> {
+        let found = context.install(|| column_total(&self.aggregator, column, mask))?;
+        self.aggregator.merge(found);
+        Ok(())
+    }
+}
+
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
         let fields = bound.fields.iter().filter(|_| !aggregates.is_empty());
         let fields = fields.map(|field| {
             let of = |a: &&Aggregate| a.field() == Some(&*field.column_type.name);
-            Aggregator::new(field.column_type.clone(), aggregates.iter().filter(of))
+            let wanted = aggregates.iter().filter(of);
+            Ok(FieldTotal {
+                aggregator: Aggregator::new(field.column_type.clone(), wanted)?,
+                greatest: None,
+                unknown: false,
+            })
         });
-        let fields = fields.collect::<Result<Vec<_>>>()?;
         Ok(Self {
             cells: 0,
             all_cells: None,
-            beginnings: vec![None; fields.len()],
-            unknown: vec![false; fields.len()],
+            fields: fields.collect::<Result<_>>()?,
             may_read_apart: false,
             later: BTreeSet::new(),
             later_cells: 0,
-            fields,
         })
     }
 
-    /// Takes in the cells of a batch, all or those that the mask names, in parallel.
+    /// Takes in the cells of a batch, all or those that the mask names.
     fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
         self.cells += mask.map_or(batch.cell_num as u64, super::count);
-        for (aggregator, column) in self.fields.iter_mut().zip(&batch.columns) {
-            let found = context.install(|| column_total(aggregator, column, mask))?;
-            aggregator.merge(found);
+        for (field, column) in self.fields.iter_mut().zip(&batch.columns) {
+            field.update(context, column, mask)?;
         }
         Ok(())
     }
 
     /// Those of fields that metadata does not say enough of.
     fn apart(&self) -> impl Iterator<Item = &Aggregator> {
-        let fields = self.fields.iter().zip(&self.unknown);
-        fields.filter_map(|(field, unknown)| unknown.then_some(field))
+        let fields = self.fields.iter().filter(|field| field.unknown);
+        fields.map(|field| &field.aggregator)
     }
 
     /// Takes in the cells of tiles whose other fields are taken in already.
     fn update_apart(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
-        let fields = self.fields.iter_mut().zip(&self.unknown);
-        let fields = fields.filter_map(|(field, unknown)| unknown.then_some(field));
-        for (aggregator, column) in fields.zip(&batch.columns) {
-            let found = context.install(|| column_total(aggregator, column, None))?;
-            aggregator.merge(found);
+        let fields = self.fields.iter_mut().filter(|field| field.unknown);
+        for (field, column) in fields.zip(&batch.columns) {
+            field.update(context, column, None)?;
         }
         Ok(())
     }
@@ -304,7 +318,8 @@ impl Totals {
         let value = |aggregate: &Aggregate| match aggregate.field() {
             None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
             Some(name) => {
-                let of = self.fields.iter().find(|f| &*f.column_type().name == name);
+                let mut fields = self.fields.iter().map(|field| &field.aggregator);
+                let of = fields.find(|of| &*of.column_type().name == name);
                 of.map_or(AggregateValue::Null, |of| of.finish(aggregate))
             }
         };
@@ -314,27 +329,26 @@ impl Totals {
 
 impl WholeTiles for Totals {
     fn sections(&self, fragment: &Fragment) -> Vec<Section> {
-        let wanted = self.fields.iter().filter_map(|aggregator| {
-            let field = same_field(fragment, aggregator.column_type())?;
-            Some(sections(fragment, field, aggregator.wants_values()))
+        let wanted = self.fields.iter().filter_map(|of| {
+            let field = same_field(fragment, of.aggregator.column_type())?;
+            Some(sections(fragment, field, of.aggregator.wants_values()))
         });
         wanted.flatten().collect()
     }
 
     fn see(&mut self, fragment: &Fragment, tile: WholeTile) {
-        let known = self.beginnings.iter_mut().zip(&mut self.unknown);
-        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
-            let Some(field) = same_field(fragment, aggregator.column_type()) else {
-                *unknown = true;
+        for of in &mut self.fields {
+            let Some(field) = same_field(fragment, of.aggregator.column_type()) else {
+                of.unknown = true;
                 continue;
             };
             let facts = tile_facts(fragment, field, tile.tile, tile.cell_num);
-            match aggregator.beginning_of_max(&facts) {
-                Some(begins) if greatest.as_deref() < Some(begins) => {
-                    *greatest = Some(begins.to_vec());
+            match of.aggregator.beginning_of_max(&facts) {
+                Some(begins) if of.greatest.as_deref() < Some(begins) => {
+                    of.greatest = Some(begins.to_vec());
                 }
                 Some(_) => {}
-                None => *unknown |= !aggregator.can_use(&facts),
+                None => of.unknown |= !of.aggregator.can_use(&facts),
             }
         }
     }
@@ -347,14 +361,14 @@ impl WholeTiles for Totals {
     fn take(&mut self, fragment: &Fragment, tile: WholeTile) -> Result<bool> {
         let mut facts = Vec::with_capacity(self.fields.len());
         let (mut all, mut some) = (true, false);
-        let known = self.beginnings.iter().zip(&self.unknown);
-        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
+        for of in &self.fields {
+            let (aggregator, unknown) = (&of.aggregator, of.unknown);
             let field = same_field(fragment, aggregator.column_type());
             let mut known =
                 field.map(|field| tile_facts(fragment, field, tile.tile, tile.cell_num));
             if let Some(known) = &mut known {
                 let begins = aggregator.beginning_of_max(known);
-                if begins.is_some() && begins < greatest.as_deref() {
+                if begins.is_some() && begins < of.greatest.as_deref() {
                     known.max = begins;
                 }
             }
@@ -370,10 +384,9 @@ impl WholeTiles for Totals {
         if !(all || some && self.may_read_apart) {
             return Ok(false);
         }
-        let fields = self.fields.iter_mut().zip(&self.unknown).zip(&facts);
-        for ((aggregator, unknown), facts) in fields {
-            if let Some(facts) = facts.filter(|_| all || !unknown) {
-                aggregator.update_from_stats(&facts);
+        for (of, facts) in self.fields.iter_mut().zip(&facts) {
+            if let Some(facts) = facts.filter(|_| all || !of.unknown) {
+                of.aggregator.update_from_stats(&facts);
             }
         }
         if !all {

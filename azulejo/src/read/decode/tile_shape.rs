@@ -178,10 +178,9 @@ pub(in crate::read) struct StoredPart<'a> {
 }
 
 impl StoredPart<'_> {
-    /// Bytes of the unfiltered tile.
-    pub fn len(&self) -> Result<usize> {
-        let len = self.cell_num.checked_mul(self.cell_size);
-        len.ok_or_else(|| Error::Internal("a tile beyond the address space".into()))
+    /// Bytes of the unfiltered tile: no more than can be addressed, as [`TileShape::new`] has checked.
+    pub fn len(&self) -> usize {
+        self.cell_num * self.cell_size
     }
 }
 

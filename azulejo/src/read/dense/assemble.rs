@@ -216,14 +216,11 @@ impl Assembler<'_> {
     fn threads(&self, layers: &[Layer<'_, '_>]) -> usize {
         let tiles = layers.iter().flat_map(|layer| layer.tiles.iter().flatten());
         let cost = |part: &StoredPart<'_>| {
-            (part.range.end - part.range.start).saturating_add(part.len().unwrap_or(0) as u64)
+            (part.range.end - part.range.start).saturating_add(part.len() as u64)
         };
         let most = tiles.map(cost).max().unwrap_or(0).max(1);
-        let context = self.array.context();
-        context
-            .threads()
-            .min(usize::try_from(self.budget.tiles / most).unwrap_or(usize::MAX))
-            .max(1)
+        let room = usize::try_from(self.budget.tiles / most).unwrap_or(usize::MAX);
+        self.array.context().threads().min(room).max(1)
     }
 
     /// Cuts the tasks of a batch into groups that are fetched together.

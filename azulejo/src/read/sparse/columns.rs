@@ -155,13 +155,12 @@ async fn fill_together(
         all.push(match out {
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
-                let (kind, fill) = (&bound.column_type, &bound.fill);
-                let column = gather_bands(context, &bands, &tiles, kind, fill)?;
+                let column = gather_bands(context, &bands, &tiles, bound)?;
                 Filled::Own(BatchColumn::Cells(column))
             }
             FieldOut::Var(out) => {
                 let (tiles, _) = column.load(query).await?;
-                let values = gather_var(context, &bands, &tiles, &bound.fill, out)?;
+                let values = gather_var(context, &bands, &tiles, bound, out)?;
                 Filled::Placed { values }
             }
             FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
@@ -203,9 +202,8 @@ async fn place<'w>(
     column.place_whole(slots, whole, field, &mut *data, validity.as_deref_mut());
     let (tiles, placed) = column.load(query).await?;
     let source = (tiles.as_slice(), placed.as_slice());
-    let cells = (&field.column_type, &field.fill);
     let context = query.array.context();
-    gather_fixed(context, bands, source, cells, (data, validity))?;
+    gather_fixed(context, bands, source, field, (data, validity))?;
     Ok(Filled::Placed { values: 0 })
 }
 
@@ -258,9 +256,7 @@ impl<'w> ColumnTiles<'w> {
                 continue;
             };
             if let Some(tile) = slot.loaded.get(&field) {
-                if let Some(place) = tiles.tiles.get_mut(at) {
-                    *place = Some(Arc::clone(tile));
-                }
+                tiles.tiles[at] = Some(Arc::clone(tile));
                 continue;
             }
             let whole = slot.request(field, Cells::All);
@@ -326,9 +322,7 @@ impl<'w> ColumnTiles<'w> {
             let cells = slots.get(*at).map_or(0, |slot| slot.tile.cell_num as usize);
             wanted.target.data = data.take(start * size, cells * size);
             wanted.target.validity = validity.as_mut().and_then(|v| v.take(start, cells));
-            if let Some(placed) = self.placed.get_mut(*at) {
-                *placed = wanted.target.data.is_some();
-            }
+            self.placed[*at] = wanted.target.data.is_some();
         }
     }
 
@@ -340,9 +334,7 @@ impl<'w> ColumnTiles<'w> {
         let mut tiles = self.tiles;
         let loaded = tiles::load_on_threads(query, self.wanted).await?;
         for (at, tile) in self.slots.into_iter().zip(loaded) {
-            if let Some(place) = tiles.get_mut(at) {
-                *place = Some(tile);
-            }
+            tiles[at] = Some(tile);
         }
         Ok((tiles, self.placed))
     }

@@ -263,30 +263,24 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -
         return merges;
     }
     let dimensions = &schema.domain.dimensions;
-    let first = |i: usize| boxes.get(i).and_then(|(_, bounds)| bounds.ranges.first());
-    let start = |i: usize| first(i).map_or(&[][..], |range| &range.start);
-    let end = |i: usize| first(i).map_or(&[][..], |range| &range.end);
     let Some(slowest) = dimensions.first().map(|d| d.datatype) else {
         return merges;
     };
+    let first = |i: usize| boxes[i].1.ranges.first();
+    let start = |i: usize| first(i).map_or(&[][..], |range| &range.start);
+    let end = |i: usize| first(i).map_or(&[][..], |range| &range.end);
     let mut by_start: Vec<usize> = (0..boxes.len()).collect();
     by_start.sort_by(|a, b| compare(slowest, start(*a), start(*b)));
     for (at, &a) in by_start.iter().enumerate() {
         let later = by_start.iter().skip(at + 1);
         for &b in later.take_while(|b| compare(slowest, start(**b), end(a)) != Ordering::Greater) {
-            if merges.get(a) == Some(&true) && merges.get(b) == Some(&true) {
+            if merges[a] && merges[b] {
                 continue;
             }
-            let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else {
-                continue;
-            };
-            let mut ranges = x.ranges.iter().zip(&y.ranges).zip(dimensions);
+            let ranges = boxes[a].1.ranges.iter().zip(&boxes[b].1.ranges);
+            let mut ranges = ranges.zip(dimensions);
             if ranges.all(|((x, y), d)| x.as_ref().overlaps(y.as_ref(), d.datatype)) {
-                for i in [a, b] {
-                    if let Some(merges) = merges.get_mut(i) {
-                        *merges = true;
-                    }
-                }
+                (merges[a], merges[b]) = (true, true);
             }
         }
     }

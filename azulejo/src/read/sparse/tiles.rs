@@ -47,14 +47,9 @@ pub(super) async fn load(
     let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(wanted.len());
     let mut keys = Vec::with_capacity(wanted.len());
     let (mut requests, mut targets) = (Vec::new(), Vec::new());
-    for WantedTile {
-        request,
-        may_be_cached,
-        target,
-        ..
-    } in &mut wanted
-    {
-        let cached = *may_be_cached && stays(query, request)?;
+    for wanted in &mut wanted {
+        let request = &wanted.request;
+        let cached = wanted.may_be_cached && stays(query, request)?;
         let key = cached.then_some((request.fragment, request.field, request.tile));
         let tile = key.as_ref().and_then(|key| cache.get(key));
         let first =
@@ -66,7 +61,7 @@ pub(super) async fn load(
                 None => request.cells.clone(),
             };
             requests.push(TileRequest { cells, ..*request });
-            targets.push(std::mem::take(target));
+            targets.push(std::mem::take(&mut wanted.target));
         }
         tiles.push(tile);
         keys.push(key);
