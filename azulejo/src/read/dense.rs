@@ -82,17 +82,13 @@ impl DenseReader {
         let selection = selection(array, &grid, options)?;
         let mut fields = options.fields.clone();
         let asked = fields.len();
-        let mut condition = None;
-        if let Some(of) = &options.condition {
-            let bound = BoundCondition::bind_as(of, options.meaning, schema, &|name| {
-                array.enumeration(name)
-            })?;
-            for name in bound.fields() {
-                if !fields.iter().any(|f| f.column_type.name == *name) {
-                    fields.push(bind::field(array, name)?);
-                }
+        let enumerations = |name: &str| array.enumeration(name);
+        let bind = |of| BoundCondition::bind_as(of, options.meaning, schema, &enumerations);
+        let condition = options.condition.as_ref().map(bind).transpose()?;
+        for name in condition.iter().flat_map(BoundCondition::fields) {
+            if !fields.iter().any(|f| f.column_type.name == *name) {
+                fields.push(bind::field(array, name)?);
             }
-            condition = Some(DenseCondition::new(bound));
         }
         let mut plan = DensePlan {
             grid,
@@ -117,14 +113,17 @@ impl DenseReader {
             let found = fields.iter().filter_map(|of| field_in(array, index, of));
             indices.extend(found.map(|field| (index, field)));
         }
-        let stored = || overlaid.iter().filter(|s| s.coordinates.are_stored());
+        let stored = |source: &&OverlaidFragment| matches!(source.coordinates, Coordinates::Stored);
+        let stored = || overlaid.iter().filter(stored);
         for source in stored() {
             indices.extend((0..plan.grid.ndim()).map(|d| (source.fragment, Field::Dimension(d))));
         }
         let mut sections = fetcher.offset_sections(indices)?;
-        if let Some(condition) = &mut condition {
-            sections.extend(condition.prepare(array, dense));
-        }
+        let condition = condition.map(|bound| {
+            let (condition, stats) = DenseCondition::new(array, bound, dense);
+            sections.extend(stats);
+            condition
+        });
         sections.extend(stored().map(|s| (s.fragment, Section::RTree)));
         fetcher.metadata(&sections).await?;
 

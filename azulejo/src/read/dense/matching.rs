@@ -5,7 +5,6 @@ use super::condition::DenseCondition;
 use super::plan::BatchPlan;
 use crate::column::FieldView;
 use crate::condition::BoundCondition;
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::parallel::each;
 use azulejo_format::ArraySchema;
@@ -15,24 +14,6 @@ use std::sync::Arc;
 
 /// Cells that are looked at at a time: their columns stay in a cache.
 const PIECE: usize = 1 << 15;
-
-/// Which of `cells` cells match the condition, one byte each. `views` are the cells of its fields.
-fn matching(
-    context: &Context,
-    condition: &BoundCondition,
-    views: &[FieldView<'_>],
-    cells: usize,
-) -> Result<Vec<u8>> {
-    let mut mask = vec![1; cells];
-    let short = || Error::Internal("a column of a condition is shorter than the others".into());
-    let pieces = mask.chunks_mut(PIECE).enumerate().collect();
-    each(context, pieces, |(i, mask)| {
-        let cells = i * PIECE..i * PIECE + mask.len();
-        let views: Option<Vec<_>> = views.iter().map(|view| view.slice(cells.clone())).collect();
-        condition.evaluate(&views.ok_or_else(short)?, mask)
-    })?;
-    Ok(mask)
-}
 
 impl Assembler<'_> {
     /// Which cells match the condition, one byte each; `views` are the cells of all fields, in
@@ -52,7 +33,17 @@ impl Assembler<'_> {
             };
             let views = condition.fields().iter().map(view);
             let views = views.collect::<Result<Vec<_>>>()?;
-            matching(self.array.context(), condition, &views, batch.cells)
+            let short =
+                || Error::Internal("a column of a condition is shorter than the others".into());
+            let mut mask = vec![1; batch.cells];
+            let pieces = mask.chunks_mut(PIECE).enumerate().collect();
+            each(self.array.context(), pieces, |(i, mask)| {
+                let cells = i * PIECE..i * PIECE + mask.len();
+                let views = views.iter().map(|view| view.slice(cells.clone()));
+                let views: Option<Vec<_>> = views.collect();
+                condition.evaluate(&views.ok_or_else(short)?, mask)
+            })?;
+            Ok(mask)
         };
         let mut mask = evaluate(&condition.condition)?;
         if condition.condition.tests_fills() {

@@ -220,10 +220,10 @@ impl DensePlan {
             let mut taken: Vec<(usize, Vec<(usize, PositionBox)>)> = Vec::new();
             for combination in 0..whole {
                 let spans = pick(parts, combination);
-                remaining.clear();
-                remaining.push(spans.iter().map(|s| 0..s.count));
+                remaining.ranges.clear();
+                remaining.ranges.extend(spans.iter().map(|s| 0..s.count));
                 for &source in sources.iter().rev() {
-                    if remaining.is_empty() {
+                    if remaining.ranges.is_empty() {
                         break;
                     }
                     let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds())
@@ -237,7 +237,7 @@ impl DensePlan {
                         .collect();
                     let Some(window) = window else { continue };
                     let cut = remaining.take(&window);
-                    if cut.is_empty() {
+                    if cut.ranges.is_empty() {
                         continue;
                     }
                     let pieces = cut.iter().map(|piece| (combination, piece.to_vec()));
@@ -416,18 +416,6 @@ impl Boxes {
         }
     }
 
-    fn clear(&mut self) {
-        self.ranges.clear();
-    }
-
-    fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    fn push(&mut self, ranges: impl Iterator<Item = Range<u64>>) {
-        self.ranges.extend(ranges);
-    }
-
     fn iter(&self) -> impl Iterator<Item = &[Range<u64>]> {
         self.ranges.chunks_exact(self.ndim)
     }
@@ -439,12 +427,12 @@ impl Boxes {
     fn take(&mut self, window: &[Range<u64>]) -> Boxes {
         let mut taken = Boxes::new(self.ndim);
         let mut left = Boxes::new(self.ndim);
-        for piece in self.ranges.chunks_exact(self.ndim) {
+        for piece in self.iter() {
             let common =
                 |(a, b): (&Range<u64>, &Range<u64>)| a.start.max(b.start)..a.end.min(b.end);
             let cut: Vec<Range<u64>> = piece.iter().zip(window).map(common).collect();
             if cut.iter().any(Range::is_empty) {
-                left.push(piece.iter().cloned());
+                left.ranges.extend_from_slice(piece);
                 continue;
             }
             // What sticks out on either side, dimension by dimension; the rest shrinks to the cut.
@@ -452,16 +440,14 @@ impl Boxes {
             for d in 0..self.ndim {
                 for side in [rest[d].start..cut[d].start, cut[d].end..rest[d].end] {
                     if !side.is_empty() {
-                        left.push(
-                            rest.iter()
-                                .enumerate()
-                                .map(|(i, r)| if i == d { side.clone() } else { r.clone() }),
-                        );
+                        let first = left.ranges.len();
+                        left.ranges.extend_from_slice(&rest);
+                        left.ranges[first + d] = side;
                     }
                 }
                 rest[d] = cut[d].clone();
             }
-            taken.push(cut.into_iter());
+            taken.ranges.extend(cut);
         }
         *self = left;
         taken

@@ -109,19 +109,13 @@ pub(super) async fn columns_of(
     }
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
-    let fits = match &output {
-        Output::Caller {
-            columns, progress, ..
-        } => {
-            output.room().is_some_and(|room| cells <= room)
-                && columns::have_room(query, &slots, columns, progress)?
-        }
-        Output::Own => false,
-    };
+    let room = output.room().unwrap_or(0);
     let mut memory = match output {
         Output::Caller {
             columns, progress, ..
-        } if fits => OutputMemory::Caller(columns, progress),
+        } if cells <= room && columns::have_room(query, &slots, columns, progress)? => {
+            OutputMemory::Caller(columns, progress)
+        }
         _ => {
             let as_words = columns::as_words(query, &slots);
             let of = (cells, slots.len());
@@ -138,10 +132,12 @@ pub(super) fn slots_of<'a>(
     query: &'a SparseQuery,
     portion: &Portion<'a>,
 ) -> Result<Vec<BatchTile<'a>>> {
-    let slots = portion
-        .tiles
-        .iter()
-        .map(|tile| BatchTile::of_portion(query, tile, portion));
+    let (from, to) = &portion.bounds;
+    let slots = portion.tiles.iter().map(|tile| {
+        let is_shared = from.as_ref().is_some_and(|from| tile.lower < *from)
+            || to.as_ref().is_some_and(|to| tile.upper >= *to);
+        BatchTile::new(query, tile, portion.keyed, is_shared)
+    });
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
         slots.sort_by_key(|slot| (Reverse(slot.tile.part), slot.tile.tile));

@@ -181,7 +181,6 @@ impl SparseQuery {
             order,
             stored_order,
             any_order: options.layout == Layout::Unordered,
-
             latest_first: !schema.allows_dups
                 || matches!(options.layout, Layout::Global | Layout::Unordered),
             times: asked(Field::Timestamps),

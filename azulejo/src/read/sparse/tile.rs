@@ -1,6 +1,6 @@
 //! A tile of a batch: which of its cells exist, are selected and are results.
 
-use super::plan::{PlannedTile, Portion};
+use super::plan::PlannedTile;
 use super::query::{CellTest, FragmentQuery, SparseQuery};
 use super::tile_cells::{cut, single};
 use crate::array::Fragment;
@@ -36,18 +36,6 @@ pub(super) struct BatchTile<'a> {
 }
 
 impl<'a> BatchTile<'a> {
-    /// A tile of a portion.
-    pub(super) fn of_portion(
-        query: &'a SparseQuery,
-        tile: &'a PlannedTile,
-        portion: &Portion<'a>,
-    ) -> Result<Self> {
-        let (from, to) = &portion.bounds;
-        let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
-            || to.as_ref().is_some_and(|to| tile.upper >= *to);
-        Self::new(query, tile, portion.keyed, shared)
-    }
-
     /// A tile of which nothing is loaded; `shared` as in [`Self::shared`].
     pub(super) fn new(
         query: &'a SparseQuery,
@@ -113,17 +101,6 @@ impl<'a> BatchTile<'a> {
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
         {
             fields.push(Field::Timestamps);
-        }
-        fields
-    }
-
-    /// Fields that are not decoded again: besides the key fields those that
-    /// [`history`](super::history) has made.
-    pub(super) fn decoded_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let mut fields = self.key_fields(query);
-        fields.extend(query.times.then_some(Field::Timestamps));
-        if query.deletions {
-            fields.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
         }
         fields
     }
@@ -262,7 +239,12 @@ impl<'a> BatchTile<'a> {
     /// Drops everything of the tile but the selected cells, which are at `places` among those left
     /// and get the order of these, and what is not needed of them.
     pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) {
-        let needed = self.decoded_fields(query);
+        // Not decoded again: key fields, and those that `history` has made.
+        let mut needed = self.key_fields(query);
+        needed.extend(query.times.then_some(Field::Timestamps));
+        if query.deletions {
+            needed.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
+        }
         let wanted =
             |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
         self.loaded

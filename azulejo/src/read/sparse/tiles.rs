@@ -14,7 +14,6 @@ use crate::read::load;
 use crate::read::parallel::each;
 use crate::read::{Cells, Tile, TileRequest};
 use crate::tile_cache::TileKey;
-
 use std::ops::Range;
 use std::sync::Arc;
 
