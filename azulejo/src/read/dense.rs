@@ -518,9 +518,7 @@ fn keep_written(plan: &mut DensePlan, overlaid: &[OverlaidFragment]) -> Result<(
             let near = gaps.get(MOST_SPANS - 1).copied().unwrap_or(1);
             spans = joined(&spans, near);
         }
-        if let Some(selection) = plan.selection.get_mut(d) {
-            *selection = selection.within(&spans)?;
-        }
+        plan.selection[d] = plan.selection[d].within(&spans)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 pub(super) mod copy;
 mod fixed;
 mod var;
-mod words;
+pub(super) mod words;
 
 pub(super) use fixed::{FixedBuffer, FixedOut};
 pub(super) use var::VarOut;

@@ -334,11 +334,7 @@ impl Assembler<'_> {
 
     /// Writes the coordinates along a dimension.
     fn coordinates(&self, batch: &BatchPlan, d: usize, out: &mut [u8]) {
-        let (Some(axis), Some(selection)) =
-            (self.plan.grid.axes().get(d), self.plan.selection.get(d))
-        else {
-            return;
-        };
+        let (axis, selection) = (&self.plan.grid.axes()[d], &self.plan.selection[d]);
         let size = out.len().checked_div(batch.cells).unwrap_or(1);
         let mut value = vec![0; size];
         for placed in &batch.boxes {

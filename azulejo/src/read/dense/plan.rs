@@ -93,16 +93,12 @@ impl BatchPlan {
         tasks.sort_by_key(|s| (s.fragment, s.tile));
         let mut copies = CopyList::default();
         for task in tasks {
-            let from = copies.len();
-            copies.append(&self.copies, task.copies.clone());
+            let task = task.moved(&self.copies, &mut copies);
             match self.tasks.last_mut() {
                 Some(last) if (last.fragment, last.tile) == (task.fragment, task.tile) => {
-                    last.copies.end = copies.len();
+                    last.copies.end = task.copies.end;
                 }
-                _ => self.tasks.push(TileTask {
-                    copies: from..copies.len(),
-                    ..task
-                }),
+                _ => self.tasks.push(task),
             }
         }
         self.copies = copies;
@@ -111,12 +107,8 @@ impl BatchPlan {
     /// Appends a plan that starts where this one ends.
     pub fn append(&mut self, mut other: Self) {
         for task in other.tasks {
-            let from = self.copies.len();
-            self.copies.append(&other.copies, task.copies.clone());
-            self.tasks.push(TileTask {
-                copies: from..self.copies.len(),
-                ..task
-            });
+            let task = task.moved(&other.copies, &mut self.copies);
+            self.tasks.push(task);
         }
         self.fills.append(&other.fills, 0..other.fills.len());
         self.boxes.append(&mut other.boxes);
@@ -125,6 +117,14 @@ impl BatchPlan {
 }
 
 impl TileTask {
+    /// The task with its copies behind those of another list.
+    fn moved(self, from: &CopyList, to: &mut CopyList) -> Self {
+        let start = to.len();
+        to.append(from, self.copies);
+        let copies = start..to.len();
+        Self { copies, ..self }
+    }
+
     /// What loads cells of a field of the tile; `None` if its fragment has no such field.
     pub fn request(&self, array: &Array, field: &BoundField, cells: Cells) -> Option<TileRequest> {
         Some(TileRequest {
@@ -159,18 +159,11 @@ impl DensePlan {
     }
 
     /// Number of tiles that a box touches along each dimension.
-    pub fn tiles_along(&self, dimension: usize, positions: &Range<u64>) -> u64 {
-        let (Some(selection), Some(extent)) = (
-            self.selection.get(dimension),
-            self.grid.extents().get(dimension),
-        ) else {
-            return 0;
-        };
-        selection.runs().iter().fold(0u64, |sum, run| {
-            let (from, to) = (
-                positions.start.max(run.position),
-                positions.end.min(run.position.saturating_add(run.count)),
-            );
+    pub fn tiles_along(&self, d: usize, positions: &Range<u64>) -> u64 {
+        let extent = self.grid.extents()[d];
+        self.selection[d].runs().iter().fold(0u64, |sum, run| {
+            let from = positions.start.max(run.position);
+            let to = positions.end.min(run.position.saturating_add(run.count));
             if from >= to {
                 return sum;
             }
@@ -178,6 +171,11 @@ impl DensePlan {
             let last = (run.start + (to - 1 - run.position) * run.step) / extent;
             sum.saturating_add((last - first).saturating_add(1).min(to - from))
         })
+    }
+
+    /// The index, along a dimension, of the tile that a position lies in.
+    pub fn tile_at(&self, d: usize, position: u64) -> u64 {
+        self.selection[d].offset_at(position) / self.grid.extents()[d]
     }
 
     /// Plans a batch of one box in the order given (dimensions from slowest to fastest), to follow
