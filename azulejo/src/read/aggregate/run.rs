@@ -73,8 +73,8 @@ async fn aggregate_once(
         None => Layout::Unordered,
     };
     let options = options.fields(names).layout(layout);
-    let bound = &bind(array, &options, waiting).await?;
-    let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
+    let mut bound = bind(array, &options, waiting).await?;
+    let mut totals = Totals::new(&bound, if unread { &[] } else { aggregates })?;
     let mut limit = bound.limit;
     if dense && !conditional {
         // Every cell of a dense array exists, written or not.
@@ -96,24 +96,20 @@ async fn aggregate_once(
             return Ok(totals.finish(aggregates));
         }
     }
+    // Cells that nobody wrote have no values, though without a condition they are among the first.
+    bound.matching_only = limit.is_none() || conditional;
     if let Some(most) = limit {
-        take_first(array, bound, most, &mut totals, waiting).await?;
+        take_first(array, &bound, most, &mut totals, waiting).await?;
     } else if dense {
-        // Cells that nobody wrote have no values.
-        let bound = &BoundOptions {
-            matching_only: true,
-            ..bound.clone()
-        };
-        let mut reader = DenseReader::new(array, bound, waiting).await?;
-        let small = reader.streams();
-        let every = u64::MAX;
+        let mut reader = DenseReader::new(array, &bound, waiting).await?;
+        let (every, small) = (u64::MAX, reader.streams());
         while let Some((cells, mask, _)) =
             reader.next_cells(every, small, Some(&mut totals)).await?
         {
             totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
         }
     } else {
-        let mut reader = SparseReader::new(array, bound, waiting).await?;
+        let mut reader = SparseReader::new(array, &bound, waiting).await?;
         reader.prefer_small_batches();
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
@@ -165,12 +161,7 @@ async fn take_first(
         }
         return Ok(());
     }
-    // Without a condition cells that nobody wrote are among the first, though they have no values.
-    let any = bound.condition.is_none();
-    let bound = &BoundOptions {
-        matching_only: !any,
-        ..bound.clone()
-    };
+    let any = !bound.matching_only;
     let mut reader = DenseReader::new(array, bound, waiting).await?;
     let small = reader.streams();
     while left > 0 {

@@ -231,9 +231,8 @@ pub(super) struct ColumnTiles<'w> {
     tiles: Vec<Option<Arc<Tile>>>,
     /// Slots whose cells are unfiltered where they belong.
     placed: Vec<bool>,
-    /// What has to be loaded, and for which slot.
-    wanted: Vec<WantedTile<'w>>,
-    slots: Vec<usize>,
+    /// What has to be loaded, and for which slot; slots ascend.
+    wanted: Vec<(usize, WantedTile<'w>)>,
 }
 
 impl<'w> ColumnTiles<'w> {
@@ -248,7 +247,6 @@ impl<'w> ColumnTiles<'w> {
             tiles: vec![None; slots.len()],
             placed: vec![false; slots.len()],
             wanted: Vec::new(),
-            slots: Vec::new(),
         };
         let needed = slots.iter().zip(used).zip(spans).enumerate();
         for (at, ((slot, _), cells)) in needed.filter(|(_, ((_, used), _))| used.cells > 0) {
@@ -270,13 +268,13 @@ impl<'w> ColumnTiles<'w> {
                 None if may_be_cached => Cells::All,
                 None => cells.clone(),
             };
-            tiles.slots.push(at);
-            tiles.wanted.push(WantedTile {
+            let wanted = WantedTile {
                 request: slot.request(field, cells),
                 may_be_cached: may_be_cached && slot.is_partial(),
                 places: slot.places.as_deref(),
                 target: DecodeTarget::default(),
-            });
+            };
+            tiles.wanted.push((at, wanted));
         }
         Ok(tiles)
     }
@@ -285,9 +283,8 @@ impl<'w> ColumnTiles<'w> {
     /// texts.
     fn ask_for_words(&mut self, words: &'w mut [StringWords]) {
         let mut words = words.iter_mut().enumerate();
-        for (wanted, at) in self.wanted.iter_mut().zip(&self.slots) {
+        for (at, wanted) in &mut self.wanted {
             wanted.may_be_cached = false;
-            // Slots ascend.
             wanted.target.words = words.find(|(slot, _)| slot == at).map(|(_, words)| words);
         }
     }
@@ -302,27 +299,19 @@ impl<'w> ColumnTiles<'w> {
         data: &'w mut [u8],
         validity: Option<&'w mut [u8]>,
     ) {
-        let mut direct: Vec<(usize, usize)> = Vec::new();
-        for (i, (wanted, at)) in self.wanted.iter().zip(&self.slots).enumerate() {
-            let Some(Some(start)) = whole.get(*at) else {
-                continue;
-            };
-            if !wanted.may_be_cached {
-                direct.push((*start, i));
-            }
-        }
-        direct.sort_unstable();
+        let direct = self.wanted.iter_mut();
+        let direct = direct.filter(|(_, wanted)| !wanted.may_be_cached);
+        let direct = direct.filter_map(|(at, wanted)| Some((whole[*at]?, *at, wanted)));
+        let mut direct: Vec<(usize, usize, &mut WantedTile<'w>)> = direct.collect();
+        direct.sort_by_key(|(start, ..)| *start);
         let size = bound.column_type.cell_size();
         let mut data = UnusedBytes::new(data);
         let mut validity = validity.map(UnusedBytes::new);
-        for (start, i) in direct {
-            let (Some(wanted), Some(at)) = (self.wanted.get_mut(i), self.slots.get(i)) else {
-                continue;
-            };
-            let cells = slots.get(*at).map_or(0, |slot| slot.tile.cell_num as usize);
+        for (start, at, wanted) in direct {
+            let cells = slots[at].tile.cell_num as usize;
             wanted.target.data = data.take(start * size, cells * size);
             wanted.target.validity = validity.as_mut().and_then(|v| v.take(start, cells));
-            self.placed[*at] = wanted.target.data.is_some();
+            self.placed[at] = wanted.target.data.is_some();
         }
     }
 
@@ -332,8 +321,9 @@ impl<'w> ColumnTiles<'w> {
         query: &SparseQuery,
     ) -> Result<(Vec<Option<Arc<Tile>>>, Vec<bool>)> {
         let mut tiles = self.tiles;
-        let loaded = tiles::load_on_threads(query, self.wanted).await?;
-        for (at, tile) in self.slots.into_iter().zip(loaded) {
+        let (slots, wanted): (Vec<usize>, Vec<_>) = self.wanted.into_iter().unzip();
+        let loaded = tiles::load_on_threads(query, wanted).await?;
+        for (at, tile) in slots.into_iter().zip(loaded) {
             tiles[at] = Some(tile);
         }
         Ok((tiles, self.placed))
