@@ -235,7 +235,7 @@ impl SparseReader {
 
     /// The tile of a cluster, if it is one tile all of whose cells are results.
     fn whole_tile(&self, cluster: &Cluster) -> Option<WholeTile> {
-        let Some([tile]) = self.plan.tiles.get(cluster.start..cluster.end) else {
+        let [tile] = self.plan.tiles_of(cluster) else {
             return None;
         };
         let of = self.query.fragments.get(tile.part)?;

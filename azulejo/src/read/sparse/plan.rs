@@ -50,10 +50,8 @@ pub(super) struct PlannedTile {
 /// Tiles that have to be looked at together, or that are independent and need no keys.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// The first tile, by index in [`SparsePlan::tiles`].
-    pub(super) start: usize,
-    /// The index behind the last tile.
-    pub(super) end: usize,
+    /// By index in [`SparsePlan::tiles`].
+    pub(super) tiles: Range<usize>,
     /// Whether cells have to be brought in order.
     pub(super) keyed: bool,
 }
@@ -61,9 +59,8 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Tiles that follow one another and need no keys: a cluster each.
     fn singles(tiles: Range<usize>) -> impl Iterator<Item = Self> {
-        tiles.map(|start| Self {
-            start,
-            end: start + 1,
+        tiles.map(|tile| Self {
+            tiles: tile..tile + 1,
             keyed: false,
         })
     }
@@ -138,7 +135,7 @@ impl SparsePlan {
 
     /// The tiles of a cluster.
     pub(super) fn tiles_of(&self, cluster: &Cluster) -> &[PlannedTile] {
-        let tiles = self.tiles.get(cluster.start..cluster.end);
+        let tiles = self.tiles.get(cluster.tiles.clone());
         tiles.unwrap_or_default()
     }
 
@@ -171,11 +168,11 @@ impl SparsePlan {
     /// For example a tile whose first cell lies at the position 17 of the curve and whose last at
     /// 40: of its box nothing followed for its place in the order, now it lies between the two.
     pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<()> {
-        let Some(Cluster { start, end, .. }) = self.clusters.get(cluster).cloned() else {
+        let Some(Cluster { tiles: range, .. }) = self.clusters.get(cluster).cloned() else {
             return Ok(());
         };
         let dims = query.order.dimensions().len();
-        let mut rest = self.tiles.get_mut(start..end).unwrap_or_default();
+        let mut rest = self.tiles.get_mut(range.clone()).unwrap_or_default();
         while !rest.is_empty() {
             let mut cost = 0u64;
             let fitting = rest.iter().take_while(|tile| {
@@ -206,13 +203,13 @@ impl SparsePlan {
             }
             rest = others;
         }
-        let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
+        let start = range.start;
+        let tiles = self.tiles.get_mut(range).unwrap_or_default();
         sort(tiles);
         let parts = clusters(query, tiles)?;
-        let parts = parts.into_iter().map(|c| Cluster {
-            start: c.start + start,
-            end: c.end + start,
-            keyed: c.keyed,
+        let parts = parts.into_iter().map(|part| Cluster {
+            tiles: start + part.tiles.start..start + part.tiles.end,
+            ..part
         });
         self.clusters.splice(cluster..=cluster, parts);
         Ok(())
@@ -354,8 +351,7 @@ fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> 
             clusters.extend(Cluster::singles(start..end));
         } else {
             clusters.push(Cluster {
-                start,
-                end,
+                tiles: start..end,
                 keyed: true,
             });
         }
