@@ -113,7 +113,8 @@ fn skips_chunks(query: &SparseQuery, request: &TileRequest) -> bool {
     };
     let (schema, field) = (fragment.schema(), request.field);
     let size = field.layout(schema);
-    let Some(size) = size.and_then(|(datatype, number)| number.cell_size(datatype)) else {
+    let Some(size) = size.and_then(|(datatype, cell_val_num)| cell_val_num.cell_size(datatype))
+    else {
         return true;
     };
     let filters = pipeline_of(schema, field);
@@ -150,15 +151,15 @@ pub(super) fn stays(query: &SparseQuery, request: &TileRequest) -> Result<bool> 
     let Some(fragment) = fragment.filter(|_| query.budget.cache > 0) else {
         return Ok(false);
     };
-    let Some((datatype, number)) = field.layout(fragment.schema()) else {
+    let Some((datatype, cell_val_num)) = field.layout(fragment.schema()) else {
         return Ok(false);
     };
-    let values = match number.is_var() {
+    let values = match cell_val_num.is_var() {
         true => fragment.loaded().var_tile_size(field, tile)?,
         false => 0,
     };
     let cells = fragment.tile_cell_num(tile);
-    let fixed = cells.saturating_mul(number.cell_size(datatype).unwrap_or(8) as u64);
+    let fixed = cells.saturating_mul(cell_val_num.cell_size(datatype).unwrap_or(8) as u64);
     Ok(fixed.saturating_add(values) <= SMALL)
 }
 
