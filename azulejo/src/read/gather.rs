@@ -283,10 +283,8 @@ impl<'a> SlabSource<'a> {
     fn fixed_of<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         let size = if N == 0 { self.cell_size } else { N };
         for slab in slabs {
-            let (place, rest) = out
-                .split_at_mut_checked(slab.len as usize * size)
-                .ok_or_else(lacking)?;
-            out = rest;
+            let place = out.split_off_mut(..slab.len as usize * size);
+            let place = place.ok_or_else(lacking)?;
             if self.is_placed(slab) {
                 continue;
             }
@@ -310,10 +308,8 @@ impl<'a> SlabSource<'a> {
 
     fn validity(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         for slab in slabs {
-            let (place, rest) = out
-                .split_at_mut_checked(slab.len as usize)
-                .ok_or_else(lacking)?;
-            out = rest;
+            let place = out.split_off_mut(..slab.len as usize);
+            let place = place.ok_or_else(lacking)?;
             if self.is_placed(slab) {
                 continue;
             }
@@ -415,10 +411,8 @@ impl<'a> SlabSource<'a> {
         mut next: u64,
     ) -> Result<()> {
         for slab in slabs {
-            let (places, rest) = starts
-                .split_at_mut_checked(slab.len as usize)
-                .ok_or_else(lacking)?;
-            starts = rest;
+            let places = starts.split_off_mut(..slab.len as usize);
+            let places = places.ok_or_else(lacking)?;
             if let Some(view) = self.view(slab)? {
                 let offsets = Self::offsets(view, slab)?;
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
@@ -427,12 +421,9 @@ impl<'a> SlabSource<'a> {
                 for (place, offset) in places.iter_mut().zip(offsets) {
                     *place = next + (offset - first);
                 }
-                let bytes = view
-                    .data
-                    .get(first as usize..last as usize)
-                    .ok_or_else(lacking)?;
-                let (place, rest) = out.split_at_mut_checked(bytes.len()).ok_or_else(lacking)?;
-                out = rest;
+                let bytes = view.data.get(first as usize..last as usize);
+                let bytes = bytes.ok_or_else(lacking)?;
+                let place = out.split_off_mut(..bytes.len()).ok_or_else(lacking)?;
                 place.copy_from_slice(bytes);
                 next += last - first;
             } else {
@@ -441,10 +432,8 @@ impl<'a> SlabSource<'a> {
                     *place = next;
                     next += size as u64;
                 }
-                let (place, rest) = out
-                    .split_at_mut_checked(size * places.len())
-                    .ok_or_else(lacking)?;
-                out = rest;
+                let place = out.split_off_mut(..size * places.len());
+                let place = place.ok_or_else(lacking)?;
                 repeat_cell(place, &self.fill.bytes);
             }
         }

@@ -39,19 +39,13 @@ impl<'o> FixedOut<'o> {
     /// so many.
     pub fn take_first(&mut self, cells: usize) -> Self {
         fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
-            let all = std::mem::take(bytes);
-            let (first, rest) = all.split_at_mut(len.min(all.len()));
-            *bytes = rest;
-            first
+            let len = len.min(bytes.len());
+            bytes.split_off_mut(..len).unwrap_or_default()
         }
-        let data = first(
-            &mut self.data,
-            cells.saturating_mul(self.field.column_type.cell_size()),
-        );
-        let validity = self
-            .validity
-            .as_mut()
-            .map(|validity| first(validity, cells));
+        let bytes = cells.saturating_mul(self.field.column_type.cell_size());
+        let data = first(&mut self.data, bytes);
+        let validity = self.validity.as_mut();
+        let validity = validity.map(|validity| first(validity, cells));
         Self {
             field: self.field,
             data,

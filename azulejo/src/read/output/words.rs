@@ -20,12 +20,10 @@ pub(in crate::read) struct WordsOut<'o> {
 impl WordsOut<'_> {
     /// The memory of the first `cells` cells and `tiles` tiles, which is left out of this one.
     pub fn take_first(&mut self, cells: usize, tiles: usize) -> Self {
-        let all = std::mem::take(&mut self.words);
-        let (words, rest) = all.split_at_mut(tiles.min(all.len()));
-        self.words = rest;
+        let tiles = tiles.min(self.words.len());
         Self {
             ids: self.ids.take_first(cells),
-            words,
+            words: self.words.split_off_mut(..tiles).unwrap_or_default(),
         }
     }
 }
@@ -98,8 +96,8 @@ impl WordsBuffer {
         if firsts.last().is_some_and(|first| *first > 0) {
             let mut ids = self.ids.out(&self.field).data.as_chunks_mut::<WORD_ID>().0;
             for slab in slabs {
-                let (here, later) = ids.split_at_mut((slab.len as usize).min(ids.len()));
-                ids = later;
+                let cells = (slab.len as usize).min(ids.len());
+                let here = ids.split_off_mut(..cells).unwrap_or_default();
                 count_on(here, firsts.get(slab.tile as usize).copied().unwrap_or(0));
             }
         }

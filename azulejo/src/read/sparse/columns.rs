@@ -105,8 +105,8 @@ pub(super) async fn fill(
     let mut first = 0;
     for members in slots.chunks_mut(some) {
         let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let (here, later) = rest.split_at(rest.partition_point(|slab| slab.tile < next));
-        let here = here.iter().map(|slab| CellSlab {
+        let here = rest.split_off(..rest.partition_point(|slab| slab.tile < next));
+        let here = here.unwrap_or_default().iter().map(|slab| CellSlab {
             tile: slab.tile - first,
             ..*slab
         });
@@ -115,7 +115,7 @@ pub(super) async fn fill(
         let outs = outs.iter_mut();
         let outs = outs.filter_map(|out| out.take_first(cells, members.len()));
         let outs: Vec<FieldOut<'_>> = outs.collect();
-        (rest, first) = (later, next);
+        first = next;
         if cells > 0 {
             work.push((members, here, outs));
         }
