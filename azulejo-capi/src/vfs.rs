@@ -569,7 +569,7 @@ capi! {
             return no_buckets(&vfs, &uri);
         };
         let root = StorePath::object(scheme, bucket, "");
-        is_empty.set(location.storage.list(&root)?.is_empty().into())?;
+        is_empty.set(location.storage.is_empty(&root)?.into())?;
     }
 
     /// Whether there is a bucket.

@@ -97,16 +97,21 @@ fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
     })
 }
 
-/// The fields that a list names which was cut at its commas: what is none by itself and is one with
-/// what follows has commas in its name.
+/// The fields that a list names which was cut at its commas.
 pub fn names_of(schema: &ArraySchema, parts: &[String]) -> Vec<String> {
+    names_among(parts, |name| schema.field(name).is_some())
+}
+
+/// The names in a list that was cut at its commas: what is not known by itself and is with what
+/// follows has commas in its name.
+pub fn names_among(parts: &[String], is_known: impl Fn(&str) -> bool) -> Vec<String> {
     let mut names = Vec::new();
     let mut left = parts;
     while let Some((first, others)) = left.split_first() {
         let here = left;
         let starts = (1..=here.len()).map(move |len| here.split_at(len));
         let mut joined = starts.map(|(start, rest)| (start.join(","), rest));
-        let found = joined.find(|(name, _)| schema.field(name).is_some());
+        let found = joined.find(|(name, _)| is_known(name));
         let (name, rest) = found.unwrap_or_else(|| (first.clone(), others));
         names.push(name);
         left = rest;

@@ -581,9 +581,19 @@ fn arrays_grow() {
     // What does not fit leaves the array as it was.
     place.write("c.csv", "day,town,glaze\n2024-01-05,x,sky\nnever,x,sky\n");
     place.fails("import c.csv cells --append", 1, "line 3, column \"day\"");
+    let dry = "import c.csv cells --append --dry-run";
+    place.fails(dry, 1, "line 3, column \"day\"");
     assert_eq!(place.run("cat cells --format csv").lines().count(), 5);
     place.write("g.csv", "x,v\n0,1\n1,2\n2,3\n");
     place.run("import g.csv g --dims x --dense --domain x=0:9");
+    place.run("import g.csv s --dims x --domain x=0:9");
+    place.write("i.csv", "x,v\n3,1\n12,2\n");
+    place.fails(
+        "import i.csv s --append --dry-run",
+        2,
+        "line 3: it lies outside",
+    );
+    place.fails("import i.csv s --append", 2, "outside the domain");
     place.write("h.csv", "x,v\n9,1\n7,2\n");
     place.run("import h.csv g --append");
     assert_eq!(place.json("agg g sum:v")["sum:v"], 9);

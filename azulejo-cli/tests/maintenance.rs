@@ -1,6 +1,7 @@
 //! `azulejo consolidate`, `vacuum` and `check` on real files.
 
 use assert_cmd::Command;
+use azulejo::{Config, Context};
 use serde_json::Value;
 use std::path::Path;
 
@@ -81,6 +82,39 @@ fn attributes_whose_names_have_commas_can_be_named() {
         assert!(text.ends_with(line), "{names}: {text}");
     }
     azulejo(&["cat", uri, "--attrs", "b,d"]).assert().failure();
+    let by = azulejo(&["agg", uri, "count", "--by", "d,b,c", "--json"]).output();
+    let groups = String::from_utf8(by.expect("it runs").stdout).expect("text");
+    assert!(groups.contains("\"b,c\""), "{groups}");
+}
+
+#[test]
+fn columns_whose_names_have_commas_can_be_named() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("a.csv");
+    std::fs::write(&file, "\"x,y\",\"b,c\",d,e\n1,u,3,4\n2,v,5,6\n").expect("a file");
+    let uri = dir.path().join("a");
+    let (file, uri) = (file.to_str().expect("a path"), uri.to_str().expect("one"));
+    let lists = [
+        ("--dims", "x,y"),
+        ("--columns", "x,y,b,c,d"),
+        ("--enumerate", "b,c"),
+        ("--nullable", "d,b,c"),
+    ];
+    let lists = lists.iter().flat_map(|(option, list)| [*option, *list]);
+    let line: Vec<&str> = ["import", file, uri].into_iter().chain(lists).collect();
+    azulejo(&line).assert().success();
+    let array = Context::new(Config::default(), None).expect("a context");
+    let array = array.array(uri).open().expect("an array");
+    let schema = array.schema();
+    assert_eq!(schema.domain.dimensions[0].name, "x,y");
+    let attributes = schema.attributes.iter();
+    let attributes: Vec<_> = attributes
+        .map(|a| (a.name.as_str(), a.nullable, a.enumeration.is_some()))
+        .collect();
+    assert_eq!(attributes, [("b,c", true, true), ("d", true, false)]);
+    azulejo(&["import", file, uri, "--append", "--columns", "d,x,y,b,c"])
+        .assert()
+        .success();
 }
 
 #[test]

@@ -135,6 +135,48 @@ fn little_memory_is_enough() {
     bench.fails("--memory 4K import v3.zarr/zstd less", 1, "memory budget");
 }
 
+/// Of four thousand millions of chunks two, and one behind the array's end.
+#[test]
+fn few_chunks_of_an_enormous_array_are_found() {
+    let bench = Bench::new();
+    let store = |name: &str, json: &str, chunks: [&str; 3]| {
+        let folder = bench.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = if name == "two" {
+            ".zarray"
+        } else {
+            "zarr.json"
+        };
+        std::fs::write(folder.join(file), json).unwrap();
+        for chunk in chunks {
+            let path = folder.join(chunk);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, [7; 4096]).unwrap();
+        }
+    };
+    let two = r#"{"zarr_format": 2, "shape": [8796093022208, 2], "chunks": [4096, 1], "dtype": "|i1",
+        "compressor": null, "filters": null, "fill_value": 0, "order": "C"}"#;
+    store("two", two, ["0.0", "2147483647.1", "2147483648.0"]);
+    let three = r#"{"zarr_format": 3, "node_type": "array", "shape": [8796093022208, 2], "data_type": "int8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4096, 1]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": -128, "codecs": [{"name": "bytes"}], "attributes": {}}"#;
+    store(
+        "three",
+        three,
+        ["c/0/0", "c/2147483647/1", "c/2147483648/0"],
+    );
+    for (name, fill) in [("two", 0.0), ("three", -128.0)] {
+        let array = format!("{name}.array");
+        bench.line(&format!("import {name} {array} --memory 16MB"));
+        let cells = |range: &str| numbers(&bench, &array, &format!("--range dim_0={range}"));
+        assert_eq!(cells("4095:4096"), [7.0, fill, fill, fill]);
+        let last = cells("8796093018111:8796093018112");
+        assert_eq!(last, [fill, fill, fill, 7.0]);
+        assert_eq!(cells("8796093022207:8796093022207"), [fill, 7.0]);
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said_and_nothing_is_kept() {
     let bench = stores();

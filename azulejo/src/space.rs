@@ -21,6 +21,7 @@ pub(crate) use axis_selection::{AxisSelection, Span};
 pub use azulejo_format::schema::Layout;
 pub(crate) use bisect::{first_where, try_first_where};
 pub(crate) use cell_slab::CellSlab;
+pub(crate) use subarray::is_number;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
 pub(crate) use tile_grid::{FragmentGrid, TileGrid};
 pub(crate) use tile_grid::{dimension_order, same_types, tiled_alike};

@@ -277,6 +277,12 @@ pub trait Storage: Send + Sync + Debug {
         Ok(found.iter().any(|entry| entry.is_dir))
     }
 
+    /// Whether nothing lies in a folder, without a listing of all that lies there where there may be
+    /// much of that. A folder that does not exist is empty.
+    fn is_empty(&self, dir: &StorePath) -> Result<bool> {
+        Ok(self.list(dir)?.is_empty())
+    }
+
     /// Lists several folders, side by side where that is faster; results in the order of the
     /// folders.
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {

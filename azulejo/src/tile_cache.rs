@@ -54,6 +54,8 @@ struct CacheState {
     /// front is sent back once.
     queue: VecDeque<(CacheUser, TileKey)>,
     bytes: usize,
+    /// Bytes of each array's tiles.
+    of_owner: HashMap<CacheUser, usize>,
     /// Tiles of which some chunks were needed once.
     touched: HashSet<(CacheUser, TileKey)>,
 }
@@ -103,15 +105,65 @@ impl CacheState {
         if !self.touched.is_empty() {
             self.touched.retain(|(of, _)| *of != owner);
         }
+        let bytes = self.of_owner.remove(&owner).unwrap_or_default();
         if self.tiles.is_empty() {
             return Vec::new();
         }
         let gone = self.tiles.extract_if(|(of, _), _| *of == owner);
         let gone: Vec<CachedTile> = gone.map(|(_, cached)| cached).collect();
-        let bytes: usize = gone.iter().map(|cached| cached.tile.reserved()).sum();
         self.bytes -= bytes;
         self.queue.retain(|(of, _)| *of != owner);
         gone
+    }
+
+    /// Takes out the tiles that came first, of an array or of all, as many as leave room for so many
+    /// bytes; those that were used since they came to the front stay for another round.
+    fn make_room(&mut self, bytes: usize, limit: usize, of: Option<CacheUser>) -> Vec<CachedTile> {
+        let mut gone = Vec::new();
+        // Those of others stand where they stood.
+        let mut at = 0;
+        while self.held(of) + bytes > limit {
+            let Some(oldest) = self.queue.get(at).copied() else {
+                if at == 0 {
+                    break;
+                }
+                // What was sent back is looked at again.
+                at = 0;
+                continue;
+            };
+            if of.is_some_and(|owner| owner != oldest.0) {
+                at += 1;
+                continue;
+            }
+            self.queue.remove(at);
+            match self.tiles.get_mut(&oldest) {
+                Some(cached) if cached.used => {
+                    cached.used = false;
+                    self.queue.push_back(oldest);
+                }
+                Some(_) => gone.extend(self.take(&oldest)),
+                None => {}
+            }
+        }
+        gone
+    }
+
+    /// Bytes of the tiles of an array, or of all.
+    fn held(&self, of: Option<CacheUser>) -> usize {
+        match of {
+            Some(owner) => self.of_owner.get(&owner).copied().unwrap_or_default(),
+            None => self.bytes,
+        }
+    }
+
+    fn take(&mut self, key: &(CacheUser, TileKey)) -> Option<CachedTile> {
+        let cached = self.tiles.remove(key)?;
+        let bytes = cached.tile.reserved();
+        self.bytes -= bytes;
+        if let Some(of_owner) = self.of_owner.get_mut(&key.0) {
+            *of_owner -= bytes;
+        }
+        Some(cached)
     }
 }
 
@@ -144,36 +196,21 @@ impl TileCache {
         state.touched.insert((self.owner, key))
     }
 
-    /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if
-    /// that is less).
+    /// Keeps a tile, in place of others: of this array if its tiles do not fit in `room` bytes, which
+    /// is what a query may take for them, and of all arrays if theirs are more than the limit.
     pub(crate) fn put(&self, key: TileKey, tile: &Arc<Tile>, room: u64) {
         let key = (self.owner, key);
         let bytes = tile.reserved();
-        let limit = self.limit.min(usize::try_from(room).unwrap_or(usize::MAX));
-        let mut state = self.room.state();
-        let state = &mut *state;
-        if bytes > limit || state.tiles.contains_key(&key) {
+        let room = self.limit.min(usize::try_from(room).unwrap_or(usize::MAX));
+        let mut guard = self.room.state();
+        let state = &mut *guard;
+        if bytes > room || state.tiles.contains_key(&key) {
             return;
         }
-        while state.bytes + bytes > limit {
-            let Some(oldest) = state.queue.pop_front() else {
-                break;
-            };
-            match state.tiles.get_mut(&oldest) {
-                Some(cached) if cached.used => {
-                    cached.used = false;
-                    state.queue.push_back(oldest);
-                }
-                Some(_) => {
-                    state.bytes -= state
-                        .tiles
-                        .remove(&oldest)
-                        .map_or(0, |cached| cached.tile.reserved());
-                }
-                None => {}
-            }
-        }
+        let mut gone = state.make_room(bytes, room, Some(self.owner));
+        gone.extend(state.make_room(bytes, self.limit, None));
         state.bytes += bytes;
+        *state.of_owner.entry(self.owner).or_default() += bytes;
         state.queue.push_back(key);
         state.tiles.insert(
             key,
@@ -182,6 +219,9 @@ impl TileCache {
                 used: false,
             },
         );
+        // Memory is given back while nobody waits.
+        drop(guard);
+        drop(gone);
     }
 }
 
@@ -289,5 +329,29 @@ mod tests {
             (state.bytes, state.queue.len(), state.touched.len()),
             (0, 0, 0)
         );
+        assert!(state.of_owner.is_empty());
+    }
+
+    #[test]
+    fn a_query_with_little_room_leaves_other_arrays_their_tiles() {
+        let room = TileRoom::default();
+        let (large, small) = (room.cache(1000), room.cache(1000));
+        for n in 0..8 {
+            large.put(key(n), &tile(100), u64::MAX);
+        }
+        for n in 0..5 {
+            small.put(key(n), &tile(50), 100);
+        }
+        assert!((0..8).all(|n| large.get(&key(n)).is_some()));
+        let left: Vec<u64> = (0..5).filter(|n| small.get(&key(*n)).is_some()).collect();
+        assert_eq!(left, [3, 4], "as many as its queries have room for");
+        // Of more than the limit the oldest go, whose they may be.
+        for n in 10..14 {
+            small.put(key(n), &tile(100), u64::MAX);
+        }
+        assert!(room.state().bytes <= 1000);
+        assert!(small.get(&key(13)).is_some());
+        let left = (0..8).filter(|n| large.get(&key(*n)).is_some()).count();
+        assert!(left >= 4, "{left}");
     }
 }

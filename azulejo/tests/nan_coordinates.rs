@@ -76,3 +76,33 @@ fn cells_beside_nan_are_read() {
         holds(&merged(&handle), &expected, name);
     }
 }
+
+/// Sixteen fragments of a thousand cells each, five of which are at NaN: their tiles overlap, and are
+/// read part after part where memory is short. Boxes do not tell of NaN.
+#[test]
+fn cells_at_nan_are_read_with_little_memory() {
+    let files = pack::unpack(include_bytes!("fixtures/nan_many.tar.zst"));
+    for name in ["rows", "curve"] {
+        for budget in [60_000, 100_000, 300_000, 1 << 30] {
+            let config = Config::new().memory_budget(budget).threads(2);
+            let context = pack::context(config, None, pack::memory(&files, ""));
+            let handle = context.array(&format!("mem://{name}"));
+            let all = |array: &Array, merged: bool| {
+                for layout in LAYOUTS {
+                    let options = ReadOptions::new().layout(layout).fields(["x", "a"]);
+                    let cells = array.read(options).expect("a read").read_all();
+                    let cells = cells.expect("cells");
+                    let xs = cells.columns[0].values::<f64>().expect("reals");
+                    let nan = xs.iter().filter(|x| x.is_nan()).count();
+                    let mut values = cells.columns[1].values::<i32>().expect("numbers").to_vec();
+                    values.sort_unstable();
+                    let told = format!("{name}: {layout:?}, {budget} bytes, merged: {merged}");
+                    assert_eq!(nan, 80, "{told}");
+                    assert!(values.into_iter().eq(0..16_000), "{told}");
+                }
+            };
+            all(&handle.open().expect("an array"), false);
+            all(&merged(&handle), true);
+        }
+    }
+}

@@ -103,6 +103,11 @@ impl StorageLayer for CountingStorage {
         self.inner.is_folder(path)
     }
 
+    fn is_empty(&self, dir: &StorePath) -> Result<bool> {
+        self.stats.count("VFS.ls_num", 1);
+        self.inner.is_empty(dir)
+    }
+
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         self.stats.count("VFS.ls_num", dirs.len() as u64);
         self.inner.list_all(dirs)

@@ -5,7 +5,6 @@ mod dataset;
 use crate::args::ImportArgs;
 use crate::command::schema::{print, show, type_text};
 use crate::error::{CliError, Result};
-use crate::import::Look;
 use crate::import::duplicates::{self, File, LeftOut};
 use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
@@ -15,11 +14,15 @@ use crate::import::optimize;
 use crate::import::plan::{self, Plan, Shape};
 use crate::import::profile::Profile;
 use crate::import::source::Source;
+use crate::import::{Look, attribute_name};
+use crate::interrupt;
 use crate::output::table::{Align, Table};
+use crate::selection::names_among;
 use crate::session::Session;
 use crate::size;
 use crate::sole::Sole;
 use azulejo::array::FragmentSelection;
+use azulejo::format::range::compare;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::group::ObjectType;
 use azulejo::json::SchemaDocument;
@@ -171,6 +174,7 @@ fn undo(session: &Session, uri: &str) {
 fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
+    let args = &with_names(args, source.names());
     if args.append {
         return append(session, args, files, &mut source);
     }
@@ -306,6 +310,28 @@ fn look(args: &ImportArgs) -> Look {
         narrow: args.fields.narrow,
         ..Look::default()
     }
+}
+
+/// The same, where lists of columns that were cut at their commas name those that a file has.
+fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
+    let is_column = |name: &str| columns.iter().any(|column| column == name);
+    let is_field = |name: &str| {
+        let mut columns = columns.iter();
+        columns.any(|column| column == name || attribute_name(column) == name)
+    };
+    let mut args = args.clone();
+    for list in [&mut args.columns, &mut args.shape.dims]
+        .into_iter()
+        .flatten()
+    {
+        *list = names_among(list, is_column);
+    }
+    let fields = &mut args.fields;
+    let lists = [&mut fields.nullable, &mut fields.required].into_iter();
+    for list in lists.chain(&mut fields.enumerate) {
+        *list = names_among(list, is_field);
+    }
+    args
 }
 
 fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
@@ -484,6 +510,7 @@ fn append(
         session.output.note(line);
     }
     if args.dry_run {
+        try_values(session, source, input, &plan, &evolution)?;
         return append_dry_run(session, args, source, &plan, &evolution, &misfits);
     }
     let before: HashSet<String> = fragment_names(&array);
@@ -547,6 +574,58 @@ fn note_evolution(session: &mut Session, evolution: &SchemaEvolution) {
             .output
             .note("the current domain stays larger, without cells in the new part: harmless");
     }
+}
+
+/// Reads a file as the import would, a part after another, so that values which it would refuse are
+/// refused. Labels that are new have no numbers yet, and were looked at before.
+fn try_values(
+    session: &Session,
+    source: &Source<'_>,
+    input: &Input,
+    plan: &Plan,
+    evolution: &SchemaEvolution,
+) -> Result<()> {
+    let schema = &plan.array.schema;
+    let grows = |field: &str| {
+        let attribute = schema.attributes.iter().find(|a| a.name == field);
+        let labels = attribute.and_then(|a| a.enumeration.as_deref());
+        let mut extended = evolution.extend_enumerations.iter();
+        extended.any(|enumeration| Some(enumeration.name.as_str()) == labels)
+    };
+    let targets = plan.targets.iter();
+    let targets: Vec<_> = targets
+        .filter(|t| !grows(&t.column.name))
+        .cloned()
+        .collect();
+    if targets.is_empty() || plan.rows == 0 {
+        return Ok(());
+    }
+    source.read(session, &targets, input.size, &mut |first, set| {
+        interrupt::check()?;
+        for (target, column) in targets.iter().zip(&set.columns) {
+            let mut dimensions = schema.domain.dimensions.iter();
+            let dimension =
+                dimensions.find(|d| target.is_dimension && *d.name == *target.column.name);
+            let Some(domain) = dimension.and_then(|d| d.domain.as_ref()) else {
+                continue;
+            };
+            let datatype = target.column.datatype;
+            let is_outside = |cell: &[u8]| {
+                compare(datatype, cell, &domain.start).is_lt()
+                    || compare(datatype, cell, &domain.end).is_gt()
+            };
+            let mut cells = column.cells();
+            if let Some(at) = cells.position(|cell| cell.is_some_and(is_outside)) {
+                return Err(CliError::usage(format!(
+                    "{}, {}: it lies outside the domain of dimension {:?}",
+                    input.name,
+                    source.row_text(session, first + at as u64),
+                    target.column.name,
+                )));
+            }
+        }
+        Ok(())
+    })
 }
 
 fn append_dry_run(

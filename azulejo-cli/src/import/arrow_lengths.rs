@@ -10,12 +10,12 @@ const CONTINUATION: u32 = u32::MAX;
 const TAIL: u64 = 10;
 /// Bytes before a compressed buffer: its length.
 const PREFIX: u64 = 8;
-/// Zstandard makes no more of a byte than half of this.
-const MOST_OF_A_BYTE: u64 = 1 << 16;
 /// LZ4 repeats no more for each byte.
 const MOST_OF_A_BYTE_LZ4: u64 = 1 << 8;
 /// The longest header of a frame of Zstandard.
 const ZSTD_HEADER: u64 = 18;
+/// A block of Zstandard holds no more.
+const ZSTD_BLOCK: u64 = 128 << 10;
 
 /// Whether no message of a stream, `size` bytes long, states more than there is.
 pub fn stream_fits(from: &mut (impl Read + Seek), size: u64) -> Result<bool> {
@@ -115,10 +115,6 @@ fn buffers_fit(
         return Ok(true);
     };
     let is_lz4 = compression.codec() == CompressionType::LZ4_FRAME;
-    let most_of_a_byte = match is_lz4 {
-        true => MOST_OF_A_BYTE_LZ4,
-        false => MOST_OF_A_BYTE,
-    };
     for buffer in batch.buffers().into_iter().flatten() {
         let (Ok(offset), Ok(length)) = (
             u64::try_from(buffer.offset()),
@@ -140,32 +136,88 @@ fn buffers_fit(
         let Ok(stated) = u64::try_from(stated) else {
             continue;
         };
-        if stated > stored.saturating_mul(most_of_a_byte) {
-            return Ok(false);
-        }
         if is_lz4 {
+            if stated > stored.saturating_mul(MOST_OF_A_BYTE_LZ4) {
+                return Ok(false);
+            }
             continue;
         }
-        let header = stored.min(ZSTD_HEADER);
-        let header = bytes_at(from, at + offset + PREFIX, header, at + body)?;
-        let known = header.and_then(|header| zstd_length(&header));
-        if known.is_some_and(|known| known != stated) {
+        let start = at + offset + PREFIX;
+        let holds = zstd_holds(from, (start, start + stored))?;
+        if holds.is_none_or(|(least, most)| !(least..=most).contains(&stated)) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The length of what a frame of Zstandard holds, if its header says so.
-fn zstd_length(frame: &[u8]) -> Option<u64> {
-    let (descriptor, rest) = frame
+/// What the header of a frame of Zstandard says.
+struct ZstdFrame {
+    header: u64,
+    /// Of what the frame holds.
+    length: Option<u64>,
+    checksum: u64,
+}
+
+/// The least and the most bytes that frames of Zstandard between two places hold: as many as they say,
+/// or what their blocks can make; `None` where there are other things than frames.
+fn zstd_holds(
+    from: &mut (impl Read + Seek),
+    (mut at, end): (u64, u64),
+) -> Result<Option<(u64, u64)>> {
+    let (mut least, mut most) = (0u64, 0u64);
+    while at < end {
+        let header = bytes_at(from, at, ZSTD_HEADER.min(end - at), end)?;
+        let header = header.unwrap_or_default();
+        if let [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, ..] = *header {
+            // Of some other program, to be passed over.
+            at += 8 + u64::from(u32::from_le_bytes([a, b, c, d]));
+            continue;
+        }
+        let Some(frame) = zstd_frame(&header) else {
+            return Ok(None);
+        };
+        at += frame.header;
+        let mut blocks = 0u64;
+        loop {
+            let bytes = bytes_at(from, at, 3, end)?;
+            let Some([a, b, c]) = bytes.as_deref() else {
+                return Ok(None);
+            };
+            let block = u32::from_le_bytes([*a, *b, *c, 0]);
+            let size = u64::from(block >> 3);
+            let (stored, makes) = match block >> 1 & 3 {
+                0 => (size, size),
+                1 => (1, size),
+                2 => (size, ZSTD_BLOCK),
+                _ => return Ok(None),
+            };
+            at += 3 + stored;
+            blocks += makes;
+            if block & 1 == 1 {
+                break;
+            }
+        }
+        at += frame.checksum;
+        match frame.length {
+            Some(known) if known > blocks => return Ok(None),
+            Some(known) => (least, most) = (least + known, most + known),
+            None => most += blocks,
+        }
+    }
+    Ok((at == end).then_some((least, most)))
+}
+
+fn zstd_frame(bytes: &[u8]) -> Option<ZstdFrame> {
+    let (descriptor, rest) = bytes
         .strip_prefix(&[0x28, 0xb5, 0x2f, 0xfd])?
         .split_first()?;
     let is_single = descriptor & 0x20 != 0;
     let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
-    let rest = rest.get(usize::from(!is_single) + dictionary..)?;
-    let (length, more) = match (descriptor >> 6, is_single) {
-        (0, false) => return None,
+    let before = usize::from(!is_single) + dictionary;
+    let rest = rest.get(before..)?;
+    let (digits, more) = match (descriptor >> 6, is_single) {
+        (0, false) => (0, 0),
         (0, true) => (1, 0),
         (1, _) => (2, 256),
         (2, _) => (4, 0),
@@ -173,9 +225,17 @@ fn zstd_length(frame: &[u8]) -> Option<u64> {
     };
     let mut number = [0; 8];
     number
-        .get_mut(..length)?
-        .copy_from_slice(rest.get(..length)?);
-    u64::from_le_bytes(number).checked_add(more)
+        .get_mut(..digits)?
+        .copy_from_slice(rest.get(..digits)?);
+    let length = match digits {
+        0 => None,
+        _ => Some(u64::from_le_bytes(number).checked_add(more)?),
+    };
+    Some(ZstdFrame {
+        header: 5 + (before + digits) as u64,
+        length,
+        checksum: if descriptor & 4 == 0 { 0 } else { 4 },
+    })
 }
 
 /// A number of four bytes; `None` beyond the end.
@@ -250,14 +310,52 @@ mod tests {
     #[test]
     fn frames_of_zstandard_say_how_long_they_are() {
         let magic = [0x28, 0xb5, 0x2f, 0xfd];
-        let of = |header: &[u8]| zstd_length(&[&magic[..], header].concat());
+        let of = |header: &[u8]| zstd_frame(&[&magic[..], header].concat())?.length;
         assert_eq!(of(&[0x20, 7]), Some(7));
         assert_eq!(of(&[0x60, 1, 1]), Some(0x101 + 256));
         assert_eq!(of(&[0x80, 0x58, 1, 2, 0, 0]), Some(0x201));
         assert_eq!(of(&[0xe1, 9, 1, 0, 0, 0, 0, 0, 0, 1]), Some((1 << 56) + 1));
         assert_eq!(of(&[0x00, 0x58]), None);
         assert_eq!(of(&[0x60, 1]), None);
-        assert_eq!(zstd_length(b"text"), None);
+        assert!(zstd_frame(b"text").is_none());
+    }
+
+    #[test]
+    fn frames_of_zstandard_hold_no_more_than_their_blocks() {
+        let holds = |bytes: &[u8]| {
+            let places = (3, 3 + bytes.len() as u64);
+            let mut from = Cursor::new([b"abc", bytes, b"behind"].concat());
+            zstd_holds(&mut from, places).unwrap()
+        };
+        let text: Vec<u8> = (0..300_000u32)
+            .flat_map(|n| (n / 7).to_le_bytes())
+            .collect();
+        let len = text.len() as u64;
+        // Written in a stream, of which the end is not known at the beginning.
+        let streamed = zstd::stream::encode_all(text.as_slice(), 1).unwrap();
+        let (least, most) = holds(&streamed).unwrap();
+        assert!(
+            least <= len && len <= most && most < len + (1 << 20),
+            "{least} {most}"
+        );
+        let zeros = zstd::stream::encode_all(&[0; 10_000_000][..], 1).unwrap();
+        let (least, most) = holds(&zeros).unwrap();
+        assert!(least <= 10_000_000 && (10_000_000..11_000_000).contains(&most));
+        // Known, and one behind another with something between them.
+        let known = zstd::bulk::compress(&text, 1).unwrap();
+        assert_eq!(holds(&known), Some((len, len)));
+        let between = [0x51, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
+        let all = [&known[..], &between, &known].concat();
+        assert_eq!(holds(&all), Some((2 * len, 2 * len)));
+        for cut in [1, 5, known.len() - 1] {
+            assert_eq!(holds(&known[..cut]), None);
+            assert_eq!(holds(&all[..known.len() + between.len() + cut]), None);
+        }
+        assert_eq!(holds(b""), Some((0, 0)));
+        let mut more = known;
+        let at = 5 + usize::from(more[4] & 0x20 == 0);
+        more[at + 1] ^= 0x7f;
+        assert_ne!(holds(&more), Some((len, len)));
     }
 
     #[test]

@@ -260,7 +260,7 @@ impl CellSource for StoreCells {
     }
 
     fn each_box(&self, session: &Session, put: PutBox<'_>) -> Result<()> {
-        let store =
+        let mut store =
             self.in_store(|| ChunkStore::new(&self.source, &self.folder, budget(session)))?;
         let (datatype, cell_val_num) = self.source.element.cell();
         let fill = self.missing();
@@ -268,7 +268,16 @@ impl CellSource for StoreCells {
         let column_type = column_type.with_cell_val_num(cell_val_num);
         let counts = self.source.chunk_counts();
         let threads = session.context.threads();
-        for sides in Boxes::new(&counts, store.most_chunks()) {
+        let boxes = Boxes::new(&counts, store.most_chunks());
+        let there = match self.may_be_left_out() {
+            true => self.in_store(|| store.boxes_there(&boxes))?,
+            false => None,
+        };
+        let sides: Box<dyn Iterator<Item = Vec<(u64, u64)>>> = match there {
+            Some(there) => Box::new(there.into_iter().map(move |index| boxes.sides(index))),
+            None => Box::new(boxes),
+        };
+        for sides in sides {
             interrupt::check()?;
             let read = || store.read(&sides, &fill, threads);
             let found = self.in_store(|| session.context.install(read))?;

@@ -1,6 +1,7 @@
 //! Which two dimensions of an array a picture shows.
 
 use crate::error::{CliError, Result};
+use crate::selection::names_among;
 use azulejo::format::schema::Domain;
 
 /// Rows and columns of a picture of a box.
@@ -66,7 +67,8 @@ pub fn two(domain: &Domain, dims: Option<&[String]>) -> Result<[usize; 2]> {
             _ => Ok([0, 1]),
         };
     };
-    let [down, across] = dims else {
+    let dims = names_among(dims, |name| domain.index_of(name).is_some());
+    let [down, across] = dims.as_slice() else {
         return Err(CliError::usage("--dims takes two dimensions: DOWN,ACROSS"));
     };
     let find = |name: &String| {

@@ -78,6 +78,23 @@ impl Keys {
         }
         name
     }
+
+    /// The place along so many axes that a name is of, if it is one.
+    pub fn place(self, name: &str, axes: usize) -> Option<Vec<u64>> {
+        let numbers = match self.prefixed {
+            true => name.strip_prefix('c')?.trim_start_matches(self.separator),
+            false => name,
+        };
+        let place: Vec<u64> = match axes {
+            0 => Vec::new(),
+            _ => {
+                let numbers = numbers.split(self.separator);
+                let numbers: Option<_> = numbers.map(|number| number.parse().ok()).collect();
+                numbers?
+            }
+        };
+        (place.len() == axes && self.name(&place) == name).then_some(place)
+    }
 }
 
 /// What lies under a key; null if there is nothing.

@@ -30,6 +30,44 @@ impl Boxes {
             next: (!counts.contains(&0)).then(|| vec![0; counts.len()]),
         }
     }
+
+    /// How many boxes there are.
+    pub fn number(&self) -> u64 {
+        let along = self.along();
+        along.fold(1, u64::saturating_mul)
+    }
+
+    /// The boxes that cells of chunks lie in, counted in their order: of those from one place up to
+    /// another, and with it.
+    pub fn around(&self, low: &[u64], high: &[u64]) -> Vec<u64> {
+        let mut found = vec![0u64];
+        let sides = low.iter().zip(high).zip(&self.steps).zip(self.along());
+        for (((low, high), step), along) in sides {
+            let places = low / step..=(high / step).min(along.saturating_sub(1));
+            let inside = |at: u64| places.clone().map(move |place| at * along + place);
+            found = found.into_iter().flat_map(inside).collect();
+        }
+        found
+    }
+
+    /// The first chunk, and the number of chunks, along each axis of one of the boxes.
+    pub fn sides(&self, mut index: u64) -> Vec<(u64, u64)> {
+        let along: Vec<u64> = self.along().collect();
+        let mut sides = Vec::with_capacity(along.len());
+        for ((along, step), count) in along.iter().zip(&self.steps).zip(&self.counts).rev() {
+            let first = index % along.max(&1) * step;
+            index /= along.max(&1);
+            sides.push((first, (*step).min(count - first)));
+        }
+        sides.reverse();
+        sides
+    }
+
+    /// Boxes along each axis.
+    fn along(&self) -> impl Iterator<Item = u64> {
+        let axes = self.counts.iter().zip(&self.steps);
+        axes.map(|(count, step)| count.div_ceil(*step))
+    }
 }
 
 impl Iterator for Boxes {
@@ -82,6 +120,18 @@ mod tests {
                 seen.extend(chunks_of(&sides));
             }
             assert_eq!(seen.len() as u64, counts.iter().product::<u64>());
+            let boxes = Boxes::new(&counts, most);
+            assert_eq!(boxes.number(), boxes.clone().count() as u64);
+            for (index, sides) in boxes.clone().enumerate() {
+                let index = index as u64;
+                assert_eq!(boxes.sides(index), sides);
+                for chunk in chunks_of(&sides) {
+                    assert_eq!(boxes.around(&chunk, &chunk), [index]);
+                }
+            }
+            let ends: Vec<u64> = counts.iter().map(|n| n - 1).collect();
+            let all = boxes.around(&vec![0; counts.len()], &ends);
+            assert!(all.into_iter().eq(0..boxes.number()));
             seen.sort();
             seen.dedup();
             assert_eq!(seen.len() as u64, counts.iter().product::<u64>());

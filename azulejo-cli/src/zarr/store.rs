@@ -4,7 +4,7 @@ use super::Result;
 use super::codec::checked;
 use super::element::Kind;
 use super::metadata::{ArrayMetadata, Shard};
-use super::places::chunks_of;
+use super::places::{Boxes, chunks_of};
 use crate::error::FileError;
 use crate::import::npy_file::{half, utf8_of};
 use rayon::prelude::*;
@@ -19,6 +19,11 @@ const OVERHEAD: u64 = 1 << 20;
 /// Bytes that a cell of any length takes beside its own.
 const VAR_CELL: u64 = 48;
 
+/// So many boxes are looked through in no time.
+const FEW_BOXES: u64 = 256;
+/// Boxes of files that are kept in a list before what is there twice is left out.
+const MANY_INDICES: usize = 1 << 20;
+
 /// The chunks of an array.
 #[derive(Debug)]
 pub struct ChunkStore<'a> {
@@ -30,6 +35,8 @@ pub struct ChunkStore<'a> {
     chunk_bytes: usize,
     /// The indices of the shards of a box.
     indices: Mutex<HashMap<Vec<u64>, Arc<Index>>>,
+    /// The files of chunks that are there, counted in row-major order, where that is known.
+    there: Option<Vec<u64>>,
 }
 
 /// Where the chunks of a shard lie: offset and length, in row-major order. `None` if there is no
@@ -83,6 +90,7 @@ impl<'a> ChunkStore<'a> {
             budget,
             chunk_bytes,
             indices: Mutex::default(),
+            there: None,
         })
     }
 
@@ -120,6 +128,91 @@ impl<'a> ChunkStore<'a> {
             }
         }
         Ok(files)
+    }
+
+    /// The boxes in which chunks are, ascending, where there are so many boxes that a look at what is
+    /// there is less work than one at all that there may be; no other chunks are looked for then.
+    pub fn boxes_there(&mut self, boxes: &Boxes) -> Result<Option<Vec<u64>>> {
+        if boxes.number() <= FEW_BOXES {
+            return Ok(None);
+        }
+        let shard = self.array.shard.as_ref();
+        let counts = self.array.chunk_counts();
+        let of_file: Vec<u64> = match shard {
+            Some(shard) => shard.chunks.clone(),
+            None => vec![1; counts.len()],
+        };
+        let (mut there, mut found) = (Vec::new(), Vec::new());
+        let mut most = MANY_INDICES;
+        self.each_place(|place| {
+            let (mut low, mut high, mut index) = (Vec::new(), Vec::new(), 0u64);
+            for ((at, each), count) in place.iter().zip(&of_file).zip(&counts) {
+                let Some(first) = at.checked_mul(*each).filter(|first| first < count) else {
+                    // Beyond the array.
+                    return;
+                };
+                low.push(first);
+                high.push(first.saturating_add(each - 1).min(count - 1));
+                index = index * count.div_ceil(*each) + at;
+            }
+            there.push(index);
+            found.extend(boxes.around(&low, &high));
+            if found.len() > most {
+                found.sort_unstable();
+                found.dedup();
+                most = MANY_INDICES.max(2 * found.len());
+            }
+        })?;
+        there.sort_unstable();
+        found.sort_unstable();
+        found.dedup();
+        self.there = Some(there);
+        Ok(Some(found))
+    }
+
+    /// Gives the places of all files of chunks, in any order.
+    fn each_place(&self, mut take: impl FnMut(Vec<u64>)) -> Result<()> {
+        let (keys, axes) = (self.array.keys, self.array.chunk.len());
+        let mut todo = vec![(self.folder.to_owned(), String::new(), 0)];
+        while let Some((folder, before, depth)) = todo.pop() {
+            let failed = |e: std::io::Error| FileError::new(e.to_string()).of(folder.display());
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(failed(e)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                let name = format!("{before}{name}");
+                match keys.place(&name, axes) {
+                    Some(place) => take(place),
+                    // Folders are parts of names, and may be links.
+                    None if keys.separator == '/' && depth <= axes && entry.path().is_dir() => {
+                        todo.push((entry.path(), format!("{name}/"), depth + 1));
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be a file of chunks in a place.
+    fn may_be_there(&self, place: &[u64]) -> bool {
+        let Some(there) = &self.there else {
+            return true;
+        };
+        let counts = self.array.chunk_counts();
+        let shard = self.array.shard.as_ref();
+        let each = |axis: usize| shard.and_then(|shard| shard.chunks.get(axis).copied());
+        let axes = place.iter().zip(&counts).enumerate();
+        let index = axes.fold(0u64, |index, (axis, (at, count))| {
+            index * count.div_ceil(each(axis).unwrap_or(1)) + at
+        });
+        there.binary_search(&index).is_ok()
     }
 
     /// Chunks in a file.
@@ -298,6 +391,9 @@ impl<'a> ChunkStore<'a> {
     fn stored(&self, place: &[u64]) -> Result<Option<Vec<u8>>> {
         let most = (self.chunk_bytes as u64).saturating_mul(2) + OVERHEAD;
         let Some(shard) = &self.array.shard else {
+            if !self.may_be_there(place) {
+                return Ok(None);
+            }
             let path = self.folder.join(self.array.keys.name(place));
             return match open(&path)? {
                 Some((file, size)) => part(file, 0, size, most).map(Some),
@@ -309,6 +405,9 @@ impl<'a> ChunkStore<'a> {
             .zip(&shard.chunks)
             .map(|(p, n)| p / n)
             .collect();
+        if !self.may_be_there(&of) {
+            return Ok(None);
+        }
         let path = self.folder.join(self.array.keys.name(&of));
         let index = self.index(&of, shard, &path)?;
         let Some(index) = &*index else {

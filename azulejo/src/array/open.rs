@@ -56,6 +56,8 @@ pub(super) struct Schemas {
     /// Attributes whose labels were others than those of the one that counts, of each schema that has
     /// such.
     relabelled: Vec<Relabelled>,
+    /// The files of labels of which it may be that the earlier begin the later, which was not looked at.
+    unlike: BTreeSet<(String, String)>,
 }
 
 impl Schemas {
@@ -65,8 +67,14 @@ impl Schemas {
         latest: Arc<ArraySchema>,
         latest_name: String,
     ) -> Self {
+        let mut unlike = BTreeSet::new();
+        let mut ask = |then: &str, now: &str| {
+            unlike.insert((then.to_owned(), now.to_owned()));
+            false
+        };
         Self {
-            relabelled: relabelled(&all, &latest_name, &mut |_, _| false),
+            relabelled: relabelled(&all, &latest_name, &mut ask),
+            unlike,
             latest,
             latest_name,
             all,
@@ -81,28 +89,37 @@ impl Schemas {
         location: &Location,
         waiting: Waiting,
     ) -> Result<()> {
-        if self.relabelled.is_empty() {
+        let pairs = std::mem::take(&mut self.unlike);
+        if pairs.is_empty() {
             return Ok(());
         }
-        let mut pairs: Vec<(String, String)> = Vec::new();
-        let mut ask = |then: &str, now: &str| {
-            pairs.push((then.to_owned(), now.to_owned()));
-            false
-        };
-        relabelled(&self.all, &self.latest_name, &mut ask);
-        pairs.sort();
-        pairs.dedup();
         let files: BTreeSet<&String> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
         let paths: Vec<String> = files.iter().map(|file| enumeration_path(file)).collect();
         let wanted = paths.iter().map(String::as_str);
-        let read = match read_objects_as(context, location, wanted, waiting).await {
-            Ok(read) => read,
-            // Labels that are gone are not those of now; who asks for these hears of it.
-            Err(Error::NotFound { .. }) => return Ok(()),
+        let mut read: Vec<Option<Bytes>> = Vec::with_capacity(paths.len());
+        match read_objects_as(context, location, wanted, waiting).await {
+            Ok(all) => read.extend(all.into_iter().map(Some)),
+            Err(Error::NotFound { .. }) => {
+                for path in &paths {
+                    let one = [path.as_str()].into_iter();
+                    read.push(
+                        match read_objects_as(context, location, one, waiting).await {
+                            Ok(one) => one.into_iter().next(),
+                            // Labels that are gone are not those of now; who asks for these hears of it.
+                            Err(Error::NotFound { .. }) => None,
+                            Err(error) => return Err(error),
+                        },
+                    );
+                }
+            }
+            // Whether they are the same nobody can tell then, and either might be wrong.
             Err(error) => return Err(error),
-        };
+        }
         let mut known = HashMap::new();
         for ((file, path), bytes) in files.iter().zip(&paths).zip(&read) {
+            let Some(bytes) = bytes else {
+                continue;
+            };
             // Those that are damaged are not taken for the same; who asks for them hears of it.
             let payload = generic_tile(context, location, path, bytes);
             if let Some(labels) = payload.ok().and_then(|p| Enumeration::decode(&p).ok()) {

@@ -339,6 +339,16 @@ impl StorageLayer for ManifestStorage {
         }
     }
 
+    fn is_empty(&self, dir: &StorePath) -> Result<bool> {
+        if !self.is_in_use() || dir.relative_to(&self.root).is_none() {
+            match self.inner.is_empty(dir) {
+                Err(error) if is_refusal(&error) => {}
+                found => return found,
+            }
+        }
+        Ok(StorageLayer::list(self, dir)?.is_empty())
+    }
+
     fn listed_at(&self) -> Option<u64> {
         if !self.is_in_use() {
             return self.inner.listed_at();

@@ -942,13 +942,14 @@ fn what_others_make_beside_a_note_stays() {
     for root in ["mem://notes", folder.path().to_str().unwrap()] {
         let uri = format!("{root}/array");
         let object = context.object(&uri);
-        let make = |time: u64| {
+        let schema = || {
             let schema = ArraySchema::sparse()
                 .dimension("x", 0i32..=99, 10)
-                .attribute("a", Datatype::Int8)
-                .build()
-                .unwrap();
-            context.array(&uri).create_at(schema, time).unwrap();
+                .attribute("a", Datatype::Int8);
+            schema.build().unwrap()
+        };
+        let make = |time: u64| {
+            context.array(&uri).create_at(schema(), time).unwrap();
         };
         let told = || {
             let report = context.array(&uri).check(CheckOptions::default()).unwrap();
@@ -984,5 +985,23 @@ fn what_others_make_beside_a_note_stays() {
         assert_eq!(object.unfinished().unwrap().as_deref(), Some("a dataset"));
         object.begin_making("a dataset", None).unwrap();
         assert_eq!(object.object_type().unwrap(), None);
+        // Somebody else makes one there, or an array.
+        let uri = format!("{root}/group");
+        make_group(&context, &uri, &[]);
+        make_group(&context, &format!("{uri}/inner"), &[]);
+        let mut editor = context.group(&uri).edit().unwrap();
+        editor.add(NewMember::relative("inner")).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(object.unfinished().unwrap(), None);
+        let refused = object.begin_making("a dataset", None).unwrap_err();
+        assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
+        assert_eq!(object.object_type().unwrap(), Some(ObjectType::Group));
+        let uri = format!("{root}/array in place of a group");
+        let object = context.object(&uri);
+        object.begin_making("a dataset", None).unwrap();
+        context.array(&uri).create(schema()).unwrap();
+        assert_eq!(object.unfinished().unwrap(), None);
+        let refused = object.begin_making("a dataset", None).unwrap_err();
+        assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
     }
 }

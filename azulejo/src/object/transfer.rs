@@ -142,8 +142,8 @@ impl ObjectHandle {
     /// process not live to [end](Self::end_making) it, the same begins again.
     ///
     /// What was left of the same `source` is deleted first. `timestamp` is the time that the array's
-    /// schema is going to have, by which it is told from one that somebody else makes there; a group
-    /// has none, and whatever lies there is taken for it.
+    /// schema is going to have, by which it is told from one that somebody else makes there. A group
+    /// has none: one that has members is whole, or somebody else's, and so is an array in its place.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if anything else lies there.
@@ -267,13 +267,12 @@ impl Note {
     /// alone.
     fn is_about_what_is_at(&self, location: &Location) -> Result<bool> {
         let Location { storage, path } = location;
-        let Some(time) = self.made_at else {
-            return Ok(true);
-        };
-        match ObjectType::at(location)? {
-            None => Ok(true),
-            Some(ObjectType::Group) => Ok(false),
-            Some(ObjectType::Array) => {
+        match (ObjectType::at(location)?, self.made_at) {
+            (None, _) => Ok(true),
+            // It gets its members when all of them are there: then it is whole, or another's.
+            (Some(ObjectType::Group), None) => storage.is_empty(&path.join(GROUP_DETAILS_FOLDER)),
+            (Some(ObjectType::Group), Some(_)) | (Some(ObjectType::Array), None) => Ok(false),
+            (Some(ObjectType::Array), Some(time)) => {
                 let schemas = storage.list(&path.join(SCHEMA_FOLDER))?;
                 let mut names = schemas
                     .iter()

@@ -59,6 +59,17 @@ pub(crate) fn build(
     from: Option<&CellBound>,
     to: Option<&CellBound>,
 ) -> Result<KeySet> {
+    build_within(order, tiles, from, to, &|_| [true, true])
+}
+
+/// The same, where `cuts` says by slot whether each of the bounds is one for the cells of a tile.
+pub(crate) fn build_within(
+    order: &CellOrder,
+    tiles: &[KeyTile<'_>],
+    from: Option<&CellBound>,
+    to: Option<&CellBound>,
+    cuts: &(dyn Fn(u32) -> [bool; 2] + Sync),
+) -> Result<KeySet> {
     let cell_bits = CellBits::of(tiles);
     let mut non_ascii = false;
     let columns = columns(order, tiles, &mut non_ascii)?;
@@ -68,7 +79,7 @@ pub(crate) fn build(
         columns: &columns,
     };
     let all = total(&columns);
-    let bounds = [from, to];
+    let bounds = KeyBounds { from, to, cuts };
     let room = |bits: u32| bits.checked_sub(cell_bits.total());
     let fits = |bits: u32| room(bits).is_some_and(|room| all <= room);
     // Looking for ties costs more than wide keys do: a merge drops what their leading bits share.
@@ -90,12 +101,20 @@ pub(crate) fn build(
     })
 }
 
+/// Between which bounds cells have keys, and for which slots each of them counts.
+#[derive(Clone, Copy)]
+struct KeyBounds<'a> {
+    from: Option<&'a CellBound>,
+    to: Option<&'a CellBound>,
+    cuts: &'a (dyn Fn(u32) -> [bool; 2] + Sync),
+}
+
 /// The keys of each tile's cells that lie within `[from, to)`, as far as bounds are given.
 fn keys_of<W: Word>(
     input: &KeyInput<'_>,
     ties: &Ties,
     bits: CellBits,
-    [from, to]: [Option<&CellBound>; 2],
+    KeyBounds { from, to, cuts }: KeyBounds<'_>,
 ) -> Vec<Vec<W>> {
     let limit = |bound: &CellBound| Limit::<W>::new(input, bound, ties.prefix());
     let (from, to) = (from.map(limit), to.map(limit));
@@ -108,12 +127,15 @@ fn keys_of<W: Word>(
                 *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
             });
         });
+        let [cut_below, cut_above] = input.tiles.get(t).map_or([true; 2], |tile| cuts(tile.slot));
+        let from = from.as_ref().filter(|_| cut_below);
+        let to = to.as_ref().filter(|_| cut_above);
         if from.is_some() || to.is_some() {
             let mut i = 0;
             keys.retain(|key: &W| {
                 let lead = key.drop_low(low);
                 let below = |limit: &Limit<W>| limit.is_above(input, lead, (t, i));
-                let within = !from.as_ref().is_some_and(&below) && to.as_ref().is_none_or(&below);
+                let within = !from.is_some_and(below) && to.is_none_or(below);
                 i += 1;
                 within
             });

@@ -337,7 +337,8 @@ fn check_points(
     }
 }
 
-fn is_number(start: &[u8], end: &[u8]) -> bool {
+/// Whether neither of two reals is NaN.
+pub(crate) fn is_number(start: &[u8], end: &[u8]) -> bool {
     fn nan(bytes: &[u8]) -> bool {
         match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
             (Some(b), _) => f64::from_le_bytes(*b).is_nan(),

@@ -268,6 +268,8 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
         ["b", "c", "nothing", "b-", "a"].map(|name| storage.is_folder(&root.join(name)).unwrap());
     assert_eq!(folders, [true, false, false, false, false]);
     assert!(storage.is_folder(root).unwrap());
+    let empty = ["b", "nothing"].map(|name| storage.is_empty(&root.join(name)).unwrap());
+    assert_eq!(empty, [false, true]);
     assert_eq!(found(root, &[]), []);
     assert_eq!(found(&root.join("nothing"), &["a"]), []);
     assert_eq!(found(&root.join("a"), &["a"]), []);

@@ -17,8 +17,8 @@ macro_rules! storage_layer {
         /// Every method passes on to [`StorageLayer::inner`] unless it is replaced, so that a layer
         /// loses none of the other's powers. A layer that looks at what is read replaces `read`,
         /// `read_tails`, `read_into`, `start_read`, `start_read_tails` and `random_access`; one
-        /// that looks at listings `list`, `find`, `is_folder`, `list_all`, `list_tree` and
-        /// `start_list`.
+        /// that looks at listings `list`, `find`, `is_folder`, `is_empty`, `list_all`, `list_tree`
+        /// and `start_list`.
         ///
         /// ```
         /// use azulejo::storage::{
@@ -97,6 +97,7 @@ storage_layer! {
     fn locking(&self) -> Option<&dyn LockFolder>;
     fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>>;
     fn is_folder(&self, path: &StorePath) -> Result<bool>;
+    fn is_empty(&self, dir: &StorePath) -> Result<bool>;
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>>;
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>>;
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>>;

@@ -11,6 +11,7 @@ mod connect;
 mod counting;
 mod error;
 mod fetch;
+mod gate;
 mod http;
 mod runtime;
 mod tree;
@@ -29,6 +30,7 @@ use bytes::Bytes;
 use cancelled::Cancelled;
 use error::Secrets;
 use fetch::FetchedPart;
+use gate::Turn;
 use http::observed;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -166,13 +168,14 @@ impl ObjectStorage {
         dirs.iter().try_for_each(|dir| self.listable(dir))?;
         let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
         let shared = Arc::clone(self.shared());
+        let turns: Vec<Turn> = dirs.iter().map(|_| shared.gate.turn(1)).collect();
         Ok(async move {
             let mut listed = vec![Vec::new(); dirs.len()];
             let mut tasks = JoinSet::new();
-            for (i, (dir, key)) in dirs.into_iter().zip(keys).enumerate() {
+            for (i, ((dir, key), turn)) in dirs.into_iter().zip(keys).zip(turns).enumerate() {
                 let shared = Arc::clone(&shared);
                 tasks.spawn(async move {
-                    let _permit = shared.gate.acquire().await;
+                    let _permit = turn.come().await;
                     (i, shared.list(&dir, &key).await)
                 });
             }
@@ -191,7 +194,8 @@ impl ObjectStorage {
     ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + use<>> {
         let plan = fetch::Plan::new(requests, self.shared())?;
         let shared = Arc::clone(self.shared());
-        Ok(async move { plan.fetch(&shared).await })
+        let queued = plan.queue(&shared);
+        Ok(async move { plan.fetch(&shared, queued).await })
     }
 
     /// The ends of objects, side by side.
@@ -202,12 +206,13 @@ impl ObjectStorage {
     ) -> Result<impl Future<Output = Result<Vec<Tail>>> + Send + use<>> {
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
         let shared = Arc::clone(self.shared());
+        let turns: Vec<Turn> = paths.iter().map(|_| shared.gate.turn(1)).collect();
         Ok(async move {
             let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
             let mut tasks = JoinSet::new();
-            for (i, (path, key)) in paths.into_iter().zip(keys).enumerate() {
+            for (i, ((path, key), turn)) in paths.into_iter().zip(keys).zip(turns).enumerate() {
                 let shared = Arc::clone(&shared);
-                tasks.spawn(async move { (i, fetch::tail(&shared, &path, &key, len).await) });
+                tasks.spawn(async move { (i, fetch::tail(&shared, &path, &key, len, turn).await) });
             }
             while let Some(done) = tasks.join_next().await {
                 let (i, tail) = done.map_err(|_| ended())?;
@@ -261,6 +266,12 @@ impl Storage for ObjectStorage {
         self.run(async move { shared.is_folder(&path, &key).await })
     }
 
+    fn is_empty(&self, dir: &StorePath) -> Result<bool> {
+        self.listable(dir)?;
+        let (shared, dir, key) = (Arc::clone(self.shared()), dir.clone(), key_of(dir)?);
+        self.run(async move { Ok(!shared.is_folder(&dir, &key).await?) })
+    }
+
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         self.start_list(dirs.to_vec()).wait()
     }
@@ -307,9 +318,12 @@ impl Storage for ObjectStorage {
         let (sender, receiver) = channel::<Result<FetchedPart>>();
         let (shared, planned) = (Arc::clone(self.shared()), Arc::clone(&plan));
         let cancelled = Cancelled::by(&self.cancel);
-        let task = runtime::shared()?.spawn(async move {
+        let runtime = runtime::shared()?;
+        let queued = plan.queue(&shared);
+        let task = runtime.spawn(async move {
             let parts = sender.clone();
-            if let Err(error) = cancelled.unless(planned.stream(&shared, parts)).await {
+            let stream = planned.stream(&shared, queued, parts);
+            if let Err(error) = cancelled.unless(stream).await {
                 // Nobody may be waiting any more, which is no error.
                 let _ = sender.send(Err(error));
             }

@@ -270,6 +270,11 @@ impl StorageLayer for RequestLogStorage {
         self.inner.is_folder(path)
     }
 
+    fn is_empty(&self, dir: &StorePath) -> Result<bool> {
+        self.log.push(Request::List(dir.clone()));
+        self.inner.is_empty(dir)
+    }
+
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         let tree = self.inner.list_tree(dir)?;
         tree.iter()

@@ -11,7 +11,7 @@ use crate::command::schema::print;
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::output::table::{Align, Table};
-use crate::selection::{Coordinates, select};
+use crate::selection::{Coordinates, names_among, select};
 use crate::session::Session;
 use azulejo::column::ColumnType;
 use azulejo::read::ReadOptions;
@@ -166,8 +166,14 @@ pub fn run(
     args: &AggArgs,
     measures: &[Measure],
 ) -> Result<()> {
-    // Names may have colons themselves.
-    let by = args.by.iter().map(|text| match array.schema().field(text) {
+    // Names may have colons themselves, and commas.
+    let names = names_among(&args.by, |text| {
+        let by = By::parse(text).map(|by| by.field);
+        let fields = [Some(text.to_owned()), by.ok()];
+        let mut fields = fields.iter().flatten();
+        fields.any(|name| array.schema().field(name).is_some())
+    });
+    let by = names.iter().map(|text| match array.schema().field(text) {
         Some(_) => Ok(By::field(text)),
         None => By::parse(text),
     });

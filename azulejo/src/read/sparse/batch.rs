@@ -315,7 +315,8 @@ fn lies_in_order(query: &SparseQuery, members: &[BatchTile<'_>], bounds: &CellBo
         && dimensions.all(|(d, dimension)| !dimension.is_string() || is_ascii(d))
 }
 
-/// The keys of the cells that slots have selected, those within `[from, to)` if bounds are given.
+/// The keys of the cells that slots have selected, those within `[from, to)` if bounds are given. Cells
+/// outside the bounds of their tile lie at its ends, as in [`BatchTile::place_of`].
 pub(super) fn keys_of(
     query: &SparseQuery,
     members: &[BatchTile<'_>],
@@ -335,7 +336,14 @@ pub(super) fn keys_of(
         });
     }
     let context = query.array.context();
-    context.install(|| keys::build(&query.order, &tiles, from, to))
+    let cut = members.iter().map(|slot| {
+        let below = from.is_some_and(|from| slot.tile.lower < *from);
+        let above = to.is_some_and(|to| slot.tile.upper >= *to);
+        [below, above]
+    });
+    let cut: Vec<[bool; 2]> = cut.collect();
+    let cuts = |slot: u32| cut.get(slot as usize).copied().unwrap_or([true; 2]);
+    context.install(|| keys::build_within(&query.order, &tiles, from, to, &cuts))
 }
 
 /// The cells of slots in the order asked for.

@@ -18,7 +18,9 @@ use crate::read::tile_statistics::verdict;
 use crate::read::{Cells, TileRequest};
 use crate::space::cell_bound::{BoundPart, CellBound};
 use crate::space::cell_order::{CellOrder, Segment};
+use crate::space::is_number;
 use azulejo_format::fragment::{Field, RTree};
+use azulejo_format::range::RangeRef;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -198,8 +200,11 @@ impl SparsePlan {
                 };
                 // Cells of one position may be in any order.
                 let last = position(tile.cell_num.saturating_sub(1));
-                tile.lower = position(0).into_iter().collect();
-                tile.upper = last.into_iter().chain([BoundPart::Infinity]).collect();
+                let first = position(0);
+                // Where libtiledb has put NaN they may lie the other way round.
+                let (least, most) = (first.clone().min(last.clone()), first.max(last));
+                tile.lower = least.into_iter().collect();
+                tile.upper = most.into_iter().chain([BoundPart::Infinity]).collect();
             }
             rest = others;
         }
@@ -283,7 +288,14 @@ fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
     let ranges: Option<Vec<_>> = (0..order.dimensions().len())
         .map(|d| tree.tile_range(tile.tile, d))
         .collect();
-    if let Some(ranges) = ranges {
+    // Boxes of NaN say nothing.
+    let numbers = |ranges: &Vec<RangeRef<'_>>| {
+        let mut sides = ranges.iter().zip(order.dimensions());
+        sides.all(|(range, dimension)| {
+            !dimension.datatype.is_real() || is_number(range.start, range.end)
+        })
+    };
+    if let Some(ranges) = ranges.filter(numbers) {
         tile.lower = order.lower_bound(&ranges.iter().map(|r| r.start).collect::<Vec<_>>());
         tile.upper = order.upper_bound(&ranges.iter().map(|r| r.end).collect::<Vec<_>>());
     }
@@ -307,6 +319,14 @@ fn follow_one_another(query: &SparseQuery, tree: &RTree, tiles: &[PlannedTile]) 
 /// Of tiles that follow one another none begins before its predecessor does, none ends after its
 /// successor does.
 fn tighten(tiles: &mut [PlannedTile]) {
+    // Beside NaN they may lie in another order, or in none.
+    let mut greatest = &CellBound::LOWEST;
+    for tile in tiles.iter() {
+        greatest = greatest.max(&tile.lower);
+        if *greatest > tile.upper {
+            return;
+        }
+    }
     let mut lower = CellBound::LOWEST;
     for tile in tiles.iter_mut() {
         if tile.lower < lower {

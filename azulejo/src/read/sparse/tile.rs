@@ -7,6 +7,8 @@ use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::read::{Cells, Tile, TileRequest};
+use crate::space::cell_bound::CellBound;
+use crate::space::is_number;
 use crate::space::keys::RowSelection;
 use azulejo_format::fragment::{Field, RTree};
 use std::collections::BTreeMap;
@@ -57,6 +59,34 @@ impl<'a> BatchTile<'a> {
             selected: RowSelection::All(tile.cell_num),
             results: None,
             places: None,
+        })
+    }
+
+    /// Where a cell lies for whoever reads a part of the cells after another: at an end of its tile
+    /// if it lies outside of the tile's bounds. Only NaN does, of which boxes do not tell; such a cell
+    /// would be looked for where its tile is not any more.
+    pub(super) fn place_of(&self, cell: CellBound) -> CellBound {
+        let (lower, upper) = (&self.tile.lower, &self.tile.upper);
+        if cell > *upper {
+            upper.clone()
+        } else if cell < *lower {
+            lower.clone()
+        } else {
+            cell
+        }
+    }
+
+    /// Whether one of the coordinates is NaN, as far as these are loaded.
+    pub(super) fn has_nan(&self, query: &SparseQuery) -> bool {
+        let dimensions = query.order.dimensions().iter().enumerate();
+        let mut reals = dimensions.filter(|(_, dimension)| dimension.datatype.is_real());
+        reals.any(|(d, dimension)| {
+            let view: Option<FieldView<'_>> = self.view(Field::Dimension(d));
+            let size = dimension.datatype.physical().size();
+            view.is_some_and(|view| {
+                let mut cells = view.data.chunks_exact(size);
+                cells.any(|cell| !is_number(cell, cell))
+            })
         })
     }
 

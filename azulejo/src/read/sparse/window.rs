@@ -239,7 +239,8 @@ fn pick(
     from: Option<&CellBound>,
     to: Option<&CellBound>,
 ) -> Result<()> {
-    if !query.as_stored {
+    // Where libtiledb has stored NaN, cells may lie in no order at all.
+    if !query.as_stored || members.iter().any(|slot| slot.has_nan(query)) {
         let set = keys_of(query, members, from, to)?;
         let cells = in_order(set, members.len());
         for (slot, places) in members.iter_mut().zip(cells) {
@@ -312,7 +313,7 @@ fn held_by(slots: &[BatchTile<'_>]) -> u64 {
     bytes.sum()
 }
 
-/// The bound at one of a slot's selected cells.
+/// The bound at one of a slot's selected cells, within those of its tile.
 fn cell_at(query: &SparseQuery, slot: &BatchTile<'_>, at: u32) -> Result<CellBound> {
     let lost = || Error::Internal("coordinates were dropped".into());
     let place = match &slot.selected {
@@ -325,7 +326,8 @@ fn cell_at(query: &SparseQuery, slot: &BatchTile<'_>, at: u32) -> Result<CellBou
     };
     let dimensions = 0..query.order.dimensions().len();
     let coordinates: Option<Vec<&[u8]>> = dimensions.map(view).collect();
-    Ok(query.order.cell_bound(&coordinates.ok_or_else(lost)?))
+    let bound = query.order.cell_bound(&coordinates.ok_or_else(lost)?);
+    Ok(slot.place_of(bound))
 }
 
 /// The first of a slot's selected cells, which are in order, that is not below a bound; it is known

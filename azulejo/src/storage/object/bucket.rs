@@ -1,6 +1,7 @@
 //! What all operations on one bucket share, and the requests that they are made of.
 
 use super::error::{self, Secrets};
+use super::gate::Gate;
 use super::http::{self, observed};
 use super::runtime;
 use crate::error::{Error, Result};
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 /// Sizes and bounds of a store's requests.
@@ -52,6 +52,8 @@ impl Default for Limits {
     }
 }
 
+/// Larger requests take several permits.
+const LARGE: u64 = 1 << 20;
 /// Requests of many bytes that fill any link.
 const MOST_LARGE: usize = 16;
 /// And the permits that one takes, at most.
@@ -60,8 +62,16 @@ const LARGE_PERMITS: usize = 4;
 const SHORTEST_PIECE: u64 = 4 << 20;
 
 impl Limits {
+    /// Permits that a request of so many bytes takes; `None` of as many as there are.
+    pub(super) fn permits(&self, bytes: Option<u64>) -> u32 {
+        match bytes.is_none_or(|bytes| bytes >= LARGE) {
+            true => self.large_permits(),
+            false => 1,
+        }
+    }
+
     /// Permits that a request of many bytes takes: one where there are few.
-    pub(super) fn large_permits(&self) -> u32 {
+    fn large_permits(&self) -> u32 {
         // Between one and a few.
         (self.parallel / MOST_LARGE).clamp(1, LARGE_PERMITS) as u32
     }
@@ -98,7 +108,7 @@ pub(super) struct Shared {
     /// Bytes that reads have asked for and that are not all there yet.
     pub(super) asked: Arc<AtomicU64>,
     /// One permit a small request, several for a large one.
-    pub(super) gate: Arc<Semaphore>,
+    pub(super) gate: Gate,
     pub(super) secrets: Secrets,
 }
 
@@ -130,7 +140,7 @@ impl Shared {
         secrets: Secrets,
     ) -> Self {
         Self {
-            gate: Arc::new(Semaphore::new(limits.parallel)),
+            gate: Gate::new(limits.parallel),
             asked: Arc::default(),
             tails: AtomicBool::new(abilities.tails),
             store,

@@ -2,6 +2,7 @@
 //! side.
 
 use super::bucket::{Shared, ended, object_key, pause};
+use super::gate::Turn;
 use super::http::{ServerAnswer, observed};
 use crate::error::{Error, Result};
 use crate::storage::coalesce::coalesce_evenly;
@@ -18,8 +19,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
-/// Larger requests take several permits.
-const LARGE: u64 = 1 << 20;
 /// A longer range is asked for only if the object is known to have it: a damaged length must not
 /// cost more than a request.
 const CREDIBLE: u64 = 1 << 30;
@@ -54,6 +53,13 @@ pub(super) struct Plan {
     piece: u64,
     _under_way: UnderWay,
 }
+
+/// The requests that a run is made of, each with its place among all requests of the bucket; `None`
+/// of a run that is to be [checked](Plan::check) first.
+pub(super) type QueuedRuns = Vec<Option<Vec<QueuedRequest>>>;
+
+/// A request that waits for its turn: the whole object where there is no range.
+type QueuedRequest = (Option<Range<u64>>, Turn);
 
 /// Bytes that are asked for, until this is dropped.
 #[derive(Debug)]
@@ -144,6 +150,8 @@ impl Plan {
                 });
             }
         }
+        // In the order in which they were asked for.
+        runs.sort_by_key(|run| run.members.iter().map(|(i, _)| *i).min());
         Ok(Self {
             runs,
             requests: requests.len(),
@@ -166,19 +174,62 @@ impl Plan {
         lens.fold(0, u64::saturating_add)
     }
 
-    /// The bytes of every request, in their order.
-    pub(super) async fn fetch(&self, shared: &Arc<Shared>) -> Result<Vec<Bytes>> {
-        let mut tasks = JoinSet::new();
-        let mut bodies: Vec<Vec<Bytes>> = Vec::with_capacity(self.runs.len());
-        for (i, run) in self.runs.iter().enumerate() {
-            let pieces = self.pieces(shared, run).await?;
-            bodies.push(vec![Bytes::new(); pieces.len()]);
-            for (j, piece) in pieces.into_iter().enumerate() {
-                let (shared, place) = (Arc::clone(shared), Arc::clone(&run.place));
-                let whole = run.whole.clone();
-                tasks.spawn(async move { (i, j, collect(&shared, &place, piece, &whole).await) });
+    /// Takes the places of all its requests among those of the bucket, now.
+    pub(super) fn queue(&self, shared: &Shared) -> QueuedRuns {
+        let runs = self.runs.iter();
+        runs.map(|run| (!is_doubtful(run)).then(|| self.queue_run(shared, run)))
+            .collect()
+    }
+
+    fn queue_run(&self, shared: &Shared, run: &ReadRun) -> Vec<QueuedRequest> {
+        let queued = self.pieces(run).into_iter().map(|piece| {
+            let bytes = piece.as_ref().map(|piece| piece.end - piece.start);
+            (piece, shared.gate.turn(shared.limits.permits(bytes)))
+        });
+        queued.collect()
+    }
+
+    /// Begins the requests of all runs: run, request of the run, its range.
+    async fn begin(
+        &self,
+        shared: &Arc<Shared>,
+        queued: QueuedRuns,
+        mut spawn: impl FnMut(usize, &ReadRun, usize, QueuedRequest),
+    ) -> Result<()> {
+        let mut doubtful = Vec::new();
+        for (i, (run, queued)) in self.runs.iter().zip(queued).enumerate() {
+            match queued {
+                Some(queued) => {
+                    let requests = queued.into_iter().enumerate();
+                    requests.for_each(|(j, request)| spawn(i, run, j, request));
+                }
+                None => doubtful.push((i, run)),
             }
         }
+        // Turns wait for nothing but the requests of which they are.
+        for (i, run) in doubtful {
+            self.check(shared, run).await?;
+            let requests = self.queue_run(shared, run).into_iter().enumerate();
+            requests.for_each(|(j, request)| spawn(i, run, j, request));
+        }
+        Ok(())
+    }
+
+    /// The bytes of every request, in their order.
+    pub(super) async fn fetch(
+        &self,
+        shared: &Arc<Shared>,
+        queued: QueuedRuns,
+    ) -> Result<Vec<Bytes>> {
+        let mut tasks = JoinSet::new();
+        let mut bodies: Vec<Vec<Bytes>> = vec![Vec::new(); self.runs.len()];
+        let spawn = |i: usize, run: &ReadRun, j: usize, (piece, turn): QueuedRequest| {
+            bodies[i].push(Bytes::new());
+            let (shared, place) = (Arc::clone(shared), Arc::clone(&run.place));
+            let whole = run.whole.clone();
+            tasks.spawn(async move { (i, j, collect(&shared, &place, piece, &whole, turn).await) });
+        };
+        self.begin(shared, queued, spawn).await?;
         while let Some(done) = tasks.join_next().await {
             let (i, j, body) = done.map_err(|_| ended())?;
             bodies[i][j] = body?;
@@ -206,26 +257,22 @@ impl Plan {
     pub(super) async fn stream(
         &self,
         shared: &Arc<Shared>,
+        queued: QueuedRuns,
         parts: Sender<Result<FetchedPart>>,
     ) -> Result<()> {
         let mut tasks = JoinSet::new();
-        for (run_place, run) in self.runs.iter().enumerate() {
-            for piece in self.pieces(shared, run).await? {
-                let (shared, place, parts) =
-                    (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
-                tasks.spawn(async move {
-                    get(&shared, &place, piece, &ReadRange::All, |at, bytes, _| {
-                        // Nobody may be waiting any more, which is no error.
-                        let _ = parts.send(Ok(FetchedPart {
-                            run: run_place,
-                            at,
-                            bytes,
-                        }));
-                    })
-                    .await
-                });
-            }
-        }
+        let spawn = |i: usize, run: &ReadRun, _, (piece, turn): QueuedRequest| {
+            let (shared, place, parts) =
+                (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
+            tasks.spawn(async move {
+                let send = |at, bytes, _| {
+                    // Nobody may be waiting any more, which is no error.
+                    let _ = parts.send(Ok(FetchedPart { run: i, at, bytes }));
+                };
+                get(&shared, &place, piece, &ReadRange::All, turn, send).await
+            });
+        };
+        self.begin(shared, queued, spawn).await?;
         while let Some(done) = tasks.join_next().await {
             done.map_err(|_| ended())??;
         }
@@ -249,29 +296,36 @@ impl Plan {
         }
     }
 
+    /// Looks whether the object has the bytes of a run.
+    async fn check(&self, shared: &Shared, run: &ReadRun) -> Result<()> {
+        let ObjectPlace { path, key } = &*run.place;
+        let head = observed(shared.store.head(key)).await;
+        let head = head.map_err(|failure| shared.error("read", path, failure))?;
+        match run.range.as_ref().map(|range| range.end) {
+            Some(end) if end > head.size => Err(too_short(path, end, head.size)),
+            _ => Ok(()),
+        }
+    }
+
     /// The requests that a run is made of.
-    async fn pieces(&self, shared: &Shared, run: &ReadRun) -> Result<Vec<Option<Range<u64>>>> {
+    fn pieces(&self, run: &ReadRun) -> Vec<Option<Range<u64>>> {
         let Some(range) = run.range.clone() else {
-            return Ok(vec![None]);
+            return vec![None];
         };
         let len = range.end - range.start;
-        if len > CREDIBLE {
-            let ObjectPlace { path, key } = &*run.place;
-            let head = observed(shared.store.head(key)).await;
-            let size = head
-                .map_err(|failure| shared.error("read", path, failure))?
-                .size;
-            if range.end > size {
-                return Err(too_short(path, range.end, size));
-            }
-        }
         let number = len.div_ceil(self.piece).max(1);
         let step = len.div_ceil(number).max(1);
         let starts = (range.start..range.end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-        Ok(starts
+        starts
             .map(|start| Some(start..range.end.min(start + step)))
-            .collect())
+            .collect()
     }
+}
+
+/// Whether a run is so long that the object's size is to be asked for first.
+fn is_doubtful(run: &ReadRun) -> bool {
+    let range = run.range.as_ref();
+    range.is_some_and(|range| range.end - range.start > CREDIBLE)
 }
 
 fn join(mut pieces: Vec<Bytes>) -> Bytes {
@@ -288,10 +342,11 @@ async fn collect(
     place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
+    turn: Turn,
 ) -> Result<Bytes> {
     let mut first = Bytes::new();
     let mut body: Vec<u8> = Vec::new();
-    get(shared, place, range, whole, |_, bytes, len| {
+    get(shared, place, range, whole, turn, |_, bytes, len| {
         if body.is_empty() && first.is_empty() {
             // Often the only one, which is not copied then.
             first = bytes;
@@ -313,13 +368,14 @@ async fn collect(
     })
 }
 
-/// Asks for a range, or for the whole object, and gives the bytes to `sink` in their order: offset
-/// in the object, bytes, length of all. What breaks off is continued.
+/// Asks for a range, or for the whole object, when its turn has come, and gives the bytes to `sink`
+/// in their order: offset in the object, bytes, length of all. What breaks off is continued.
 async fn get(
     shared: &Shared,
     place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
+    turn: Turn,
     mut sink: impl FnMut(u64, Bytes, u64),
 ) -> Result<()> {
     let ObjectPlace { path, key } = place;
@@ -327,14 +383,13 @@ async fn get(
     let mut end = range.as_ref().map(|range| range.end);
     let mut version: Option<(Option<String>, u64)> = None;
     let mut attempt = 0;
+    let mut turn = Some(turn);
     loop {
-        let large = end.is_none_or(|end| end - at >= LARGE);
-        let permits = if large {
-            shared.limits.large_permits()
-        } else {
-            1
+        let again = || {
+            let bytes = end.map(|end| end - at);
+            shared.gate.turn(shared.limits.permits(bytes))
         };
-        let _permit = shared.gate.acquire_many(permits).await;
+        let permit = turn.take().unwrap_or_else(again).come().await;
         let asked = match (end, at) {
             (None, 0) => None,
             (Some(end), _) => Some(GetRange::Bounded(at..end)),
@@ -415,19 +470,37 @@ async fn get(
             ));
         }
         tracing::info!(%path, at, "an answer broke off; going on from there");
-        drop(_permit);
+        drop(permit);
         tokio::time::sleep(pause(attempt)).await;
     }
 }
 
+/// A range in one buffer, behind all that wait now.
+async fn collect_now(shared: &Shared, place: &ObjectPlace, range: Range<u64>) -> Result<Bytes> {
+    let permits = shared.limits.permits(Some(range.end - range.start));
+    let turn = shared.gate.turn(permits);
+    collect(shared, place, Some(range), &ReadRange::All, turn).await
+}
+
 /// The end of an object.
-pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Tail> {
+pub(super) async fn tail(
+    shared: &Shared,
+    path: &StorePath,
+    key: &Path,
+    len: u64,
+    turn: Turn,
+) -> Result<Tail> {
     let tried = shared.tails.load(Ordering::Relaxed) && len > 0;
-    if tried && let Some(tail) = suffix(shared, path, key, len).await? {
+    let mut turn = Some(turn);
+    if tried
+        && let Some(turn) = turn.take()
+        && let Some(tail) = suffix(shared, path, key, len, turn).await?
+    {
         return Ok(tail);
     }
     let head = {
-        let _permit = shared.gate.acquire().await;
+        let turn = turn.unwrap_or_else(|| shared.gate.turn(1));
+        let _permit = turn.come().await;
         observed(shared.store.head(key)).await
     };
     let object_size = head
@@ -448,19 +521,25 @@ pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64
         key: key.clone(),
     };
     Ok(Tail {
-        bytes: collect(shared, &place, Some(start..object_size), &ReadRange::All).await?,
+        bytes: collect_now(shared, &place, start..object_size).await?,
         object_size,
     })
 }
 
 /// The end of an object in one request; `None` where the server does not answer such requests, and
 /// for empty objects.
-async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Option<Tail>> {
+async fn suffix(
+    shared: &Shared,
+    path: &StorePath,
+    key: &Path,
+    len: u64,
+    turn: Turn,
+) -> Result<Option<Tail>> {
     let options = GetOptions {
         range: Some(GetRange::Suffix(len)),
         ..GetOptions::default()
     };
-    let permit = shared.gate.acquire().await;
+    let permit = turn.come().await;
     let result = match observed(shared.store.get_opts(key, options)).await {
         Ok(result) => result,
         Err((error, answer)) => {
@@ -491,7 +570,7 @@ async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Resu
             key: key.clone(),
         };
         let rest = range.start + body.len() as u64..range.end;
-        body.extend_from_slice(&collect(shared, &place, Some(rest), &ReadRange::All).await?);
+        body.extend_from_slice(&collect_now(shared, &place, rest).await?);
     }
     Ok(Some(Tail {
         bytes: Bytes::from(body),

@@ -92,6 +92,20 @@ fn a_tree_is_one_listing_and_marks_of_folders_are_no_files() {
 }
 
 #[test]
+fn a_bucket_is_known_to_be_empty_without_its_listing() {
+    let storage = ObjectStorage::in_memory();
+    let root = path("s3://bucket/x").parent().unwrap();
+    assert!(storage.is_empty(&root).unwrap());
+    for name in ["a", "b/c"] {
+        let place = root.join(name);
+        storage.put(&place, Bytes::from_static(b"1")).unwrap();
+        assert!(!storage.is_empty(&root).unwrap());
+        storage.delete(&[place]).unwrap();
+        assert!(storage.is_empty(&root).unwrap());
+    }
+}
+
+#[test]
 fn a_copy_inside_a_bucket_does_not_come_here() {
     let storage = ObjectStorage::in_memory();
     let (x, y) = (path("s3://bucket/x"), path("s3://bucket/y"));

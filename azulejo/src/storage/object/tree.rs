@@ -40,7 +40,7 @@ impl Shared {
     /// Whether anything lies in a folder: the first page of a listing tells.
     pub(super) async fn is_folder(&self, dir: &StorePath, key: &Path) -> Result<bool> {
         let first = async {
-            let mut listing = self.store.list(Some(key));
+            let mut listing = self.store.list((!key.as_ref().is_empty()).then_some(key));
             listing.next().await.transpose()
         };
         let first = observed(first)

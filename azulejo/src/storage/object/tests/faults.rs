@@ -502,6 +502,32 @@ fn a_read_that_nobody_waits_for_is_stopped() {
 }
 
 #[test]
+fn requests_leave_in_the_order_in_which_they_were_asked_for() {
+    let first = Arc::new(Barrier::default());
+    let held = Arc::clone(&first);
+    let server = Server::start(move |_, asked| Reply::range(asked, &object()).behind(&held));
+    let (storage, root, _) = server.connect("http", &[("vfs.http.max_parallel_ops", "1")]);
+    let named = |n: usize| root.join(&format!("{n:03}"));
+    let reads = |from: usize| {
+        // Joined ranges of one object among them.
+        let pair = |n: usize| [some(&named(n), 0..10), some(&named(n), 20..30)];
+        (from..from + 40).flat_map(pair).collect::<Vec<_>>()
+    };
+    let (a, b) = (storage.start_read(reads(0)), storage.start_read(reads(40)));
+    let ends: Vec<StorePath> = (80..120).map(named).collect();
+    let c = storage.start_read_tails(ends, 10);
+    first.open();
+    assert_eq!(a.wait().unwrap().len(), 80);
+    assert_eq!(b.wait().unwrap().len(), 80);
+    assert_eq!(c.wait().unwrap().len(), 40);
+    let asked = server.requests();
+    let asked: Vec<&str> = asked.iter().map(|asked| asked.target.as_str()).collect();
+    let expected: Vec<String> = (0..120).map(|n| format!("/folder/{n:03}")).collect();
+    assert_eq!(asked, expected);
+    assert_eq!(storage.shared.gate.available_permits(), 1);
+}
+
+#[test]
 fn an_upload_that_fails_is_taken_back() {
     let first = Barrier::default();
     let server = Server::start(move |_, asked| match asked.method.as_str() {
