@@ -24,6 +24,7 @@ mod tile_facts;
 use crate::column::{ColumnType, FieldView};
 use crate::error::{Error, Result};
 use accumulate::{Number, Sum, bounds};
+use azulejo_format::datatype::dispatch;
 use azulejo_format::fragment::{SumKind, TileSum};
 use azulejo_format::{CellValNum, Datatype, Physical};
 use std::cmp::Ordering;
@@ -82,22 +83,22 @@ impl FromStr for Aggregate {
         let (name, field) = text
             .split_once(':')
             .map_or((text, None), |(name, field)| (name, Some(field)));
-        let field = field.map(str::to_owned);
-        match (name, field) {
+        let of: fn(String) -> Self = match name {
             // A field makes no difference to the number of cells.
-            ("count", _) => Ok(Self::Count),
-            ("sum", Some(field)) => Ok(Self::Sum(field)),
-            ("min", Some(field)) => Ok(Self::Min(field)),
-            ("max", Some(field)) => Ok(Self::Max(field)),
-            ("mean", Some(field)) => Ok(Self::Mean(field)),
-            ("nulls" | "null_count", Some(field)) => Ok(Self::NullCount(field)),
-            ("sum" | "min" | "max" | "mean" | "nulls" | "null_count", None) => Err(
-                Error::InvalidArgument(format!("{name} of what? Write {name}:FIELD")),
-            ),
-            _ => Err(Error::InvalidArgument(format!(
-                "{text:?} is no aggregate: there are count, sum:A, min:A, max:A, mean:A and nulls:A"
-            ))),
-        }
+            "count" => return Ok(Self::Count),
+            "sum" => Self::Sum,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "mean" => Self::Mean,
+            "nulls" | "null_count" => Self::NullCount,
+            _ => {
+                return Err(Error::InvalidArgument(format!(
+                    "{text:?} is no aggregate: there are count, sum:A, min:A, max:A, mean:A and nulls:A"
+                )));
+            }
+        };
+        let what = || Error::InvalidArgument(format!("{name} of what? Write {name}:FIELD"));
+        field.map(str::to_owned).map(of).ok_or_else(what)
     }
 }
 
@@ -167,13 +168,6 @@ struct Found {
     max: Option<Vec<u8>>,
 }
 
-/// Calls a generic function for a [`Physical`], where the trait is [`Number`].
-macro_rules! by_number {
-    ($physical:expr, $T:ident => $call:expr) => {
-        azulejo_format::datatype::dispatch!($physical, $T => $call)
-    };
-}
-
 impl Aggregator {
     /// Aggregates of a field, which must be [`Aggregate::field`] of them all.
     ///
@@ -229,10 +223,9 @@ impl Aggregator {
     /// What a tile's greatest value begins with, if the greatest is wanted.
     pub(crate) fn beginning_of_max<'a>(&self, facts: &TileFacts<'a>) -> Option<&'a [u8]> {
         // Bounds of nothing but nulls mean nothing.
-        let known = self
-            .nulls_of(facts)
-            .is_some_and(|nulls| nulls < facts.cell_num);
-        facts.max_up_to_zero.filter(|_| known && self.wanted.max)
+        let nulls = self.nulls_of(facts)?;
+        let known = nulls < facts.cell_num && self.wanted.max;
+        facts.max_up_to_zero.filter(|_| known)
     }
 
     /// Whether values are looked at, and not only validity.
@@ -261,12 +254,6 @@ impl Aggregator {
     /// # Errors
     /// Cells that do not fit the field or the mask.
     pub fn update(&mut self, view: &FieldView<'_>, mask: Option<&[u8]>) -> Result<()> {
-        let unfit = || {
-            Error::Internal(format!(
-                "cells do not fit the aggregates of {}",
-                self.column_type.name
-            ))
-        };
         let fits = match view.offsets {
             Some(offsets) => self.column_type.is_var() && offsets.len() == view.cell_num + 1,
             None => {
@@ -279,11 +266,12 @@ impl Aggregator {
                         .is_some_and(|need| view.data.len() >= need)
             }
         };
-        if !fits || mask.is_some_and(|m| m.len() != view.cell_num) {
-            return Err(unfit());
-        }
-        if view.validity.is_some_and(|v| v.len() != view.cell_num) {
-            return Err(unfit());
+        let is_short = |cells: &[u8]| cells.len() != view.cell_num;
+        if !fits || mask.is_some_and(is_short) || view.validity.is_some_and(is_short) {
+            let name = &self.column_type.name;
+            return Err(Error::Internal(format!(
+                "cells do not fit the aggregates of {name}"
+            )));
         }
         let combined: Vec<u8>;
         let counted = match (mask, view.validity) {
@@ -313,7 +301,7 @@ impl Aggregator {
                 .data
                 .get(..view.cell_num * view.cell_size)
                 .unwrap_or(view.data);
-            by_number!(physical, T => self.update_numbers::<T>(data, counted));
+            dispatch!(physical, T => self.update_numbers::<T>(data, counted));
         }
         Ok(())
     }
@@ -362,7 +350,7 @@ impl Aggregator {
         if self.column_type.datatype.is_text() {
             return a.cmp(b);
         }
-        by_number!(self.column_type.datatype.physical(), T => numbers::<T>(a, b))
+        dispatch!(self.column_type.datatype.physical(), T => numbers::<T>(a, b))
     }
 
     fn lower(&mut self, min: &[u8]) {

@@ -64,14 +64,10 @@ impl ReadOptions {
             .iter()
             .map(|name| field(array, name))
             .collect::<Result<Vec<_>>>()?;
-        if let Some((i, _)) = names
-            .iter()
-            .enumerate()
-            .find(|(i, name)| names[..*i].contains(name))
-        {
+        let mut again = names.iter().enumerate();
+        if let Some((_, name)) = again.find(|(i, name)| names[..*i].contains(name)) {
             return Err(Error::InvalidArgument(format!(
-                "field {:?} is asked for twice",
-                names[i]
+                "field {name:?} is asked for twice"
             )));
         }
         let strategy = FetchStrategy::of(array);
@@ -177,14 +173,11 @@ pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
 impl BoundOptions {
     /// A result without cells.
     pub(super) fn empty(&self) -> ColumnSet {
-        let columns = self
-            .fields
-            .iter()
-            .map(|f| ColumnBuilder::new(f.column_type.clone()).finish())
-            .collect();
+        let fields = self.fields.iter();
+        let columns = fields.map(|f| ColumnBuilder::new(f.column_type.clone()).finish());
         ColumnSet {
             cell_num: 0,
-            columns,
+            columns: columns.collect(),
         }
     }
 }

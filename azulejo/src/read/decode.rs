@@ -14,11 +14,12 @@ use azulejo_format::filter::{FilterContext, Pipeline, StringWords};
 use azulejo_format::fragment::Field;
 use azulejo_format::tile::{coords_are_split, var_offsets};
 use std::collections::HashMap;
-use tasks::{DecodeTask, FilteredTile, run};
+use tasks::{DecodeTask, FilteredTile, TilePiece, run};
 pub(super) use tasks::{PARALLEL_BYTES, with_scratch};
 use tile_shape::TileShape;
+pub(super) use tile_shape::stored_tiles;
 pub use tile_shape::{Cells, TileRequest};
-pub(super) use tile_shape::{StoredPart, fixed_parts, holds_words, load_cost, stored_tiles};
+pub(super) use tile_shape::{StoredPart, fixed_parts, holds_words, load_cost, pipeline_of};
 
 /// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
 /// and validity.
@@ -179,25 +180,17 @@ impl<'a> TileBatch<'a> {
             Cells::Spans(spans) => Some(spans.as_slice()),
         };
         let (ctx, pipeline) = (shape.ctx, shape.pipeline());
-        if let Some(place) = shape.validity {
+        if let (Some(place), Some(own)) = (shape.validity, &mut tile.validity) {
             let filters = &shape.schema.validity_filters;
             let stored = self.filtered(bytes, place, ctx.validity(), filters)?;
-            let out = match &mut tile.target.validity {
-                Some(out) => Some(&mut **out),
-                None => tile.validity.as_deref_mut(),
-            };
-            if let Some(out) = out {
-                stored.add_chunks(spans, 1, out, tasks)?;
-            }
+            let out = out_of(&mut tile.target.validity, own);
+            stored.add_chunks(spans, 1, out, tasks)?;
         }
         let Some(var) = shape.var else {
             if shape.zipped {
                 return Ok(());
             }
-            let out = match &mut tile.target.data {
-                Some(out) => &mut **out,
-                None => &mut *tile.data,
-            };
+            let out = out_of(&mut tile.target.data, &mut tile.data);
             let stored = self.filtered(bytes, shape.place, ctx, pipeline)?;
             return stored.add_chunks(spans, shape.cell_size, out, tasks);
         };
@@ -206,18 +199,17 @@ impl<'a> TileBatch<'a> {
             if !shape.in_data {
                 return Err(Error::Internal("a tile that holds no words".into()));
             }
-            let ids = match &mut tile.target.data {
-                Some(out) => &mut **out,
-                None => &mut *tile.data,
-            };
-            tasks.push(values.words(var.len, ids.as_chunks_mut().0, words));
+            let ids = out_of(&mut tile.target.data, &mut tile.data);
+            let (len, ids) = (var.len, ids.as_chunks_mut().0);
+            tasks.push(values.task(TilePiece::Words { len, ids, words }));
             return Ok(());
         }
         if shape.in_data {
             let offsets = tile.offsets.as_deref_mut();
-            if let Some((end, starts)) = offsets.and_then(<[u64]>::split_last_mut) {
+            if let Some((end, offsets)) = offsets.and_then(<[u64]>::split_last_mut) {
                 *end = var.len as u64;
-                tasks.push(values.strings(&mut tile.data, starts));
+                let data = &mut *tile.data;
+                tasks.push(values.task(TilePiece::Strings { data, offsets }));
             }
             return Ok(());
         }
@@ -237,11 +229,8 @@ impl<'a> TileBatch<'a> {
         len: usize,
         tile: &mut TileBuilder<'_>,
     ) -> Result<()> {
-        let Some((end, starts)) = tile
-            .offsets
-            .as_deref_mut()
-            .and_then(<[u64]>::split_last_mut)
-        else {
+        let offsets = tile.offsets.as_deref_mut();
+        let Some((end, starts)) = offsets.and_then(<[u64]>::split_last_mut) else {
             return Ok(());
         };
         *end = len as u64;
@@ -292,14 +281,19 @@ impl<'a> TileBatch<'a> {
                 let Field::Dimension(d) = request.field else {
                     continue;
                 };
-                let out = match &mut tile.target.data {
-                    Some(out) => &mut **out,
-                    None => &mut *tile.data,
-                };
+                let out = out_of(&mut tile.target.data, &mut tile.data);
                 copy_dimension(&decoded, d, split, (shape.cell_size, dim_num), out);
             }
         }
         Ok(())
+    }
+}
+
+/// Where cells of a tile go: the target, if there is one.
+fn out_of<'t>(target: &'t mut Option<&mut [u8]>, own: &'t mut PoolBuffer) -> &'t mut [u8] {
+    match target {
+        Some(out) => out,
+        None => own,
     }
 }
 

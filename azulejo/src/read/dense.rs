@@ -21,9 +21,9 @@ use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
 use super::output::{Batch, Output, OutputMemory, batch_columns};
-use super::whole_tiles::{WholeTile, WholeTiles};
+use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use super::{BoundField, BoundOptions, bind};
-use crate::array::{Array, Fragment};
+use crate::array::Array;
 use crate::cancel::Operation;
 use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
@@ -82,17 +82,13 @@ impl DenseReader {
         let selection = selection(array, &grid, options)?;
         let mut fields = options.fields.clone();
         let asked = fields.len();
-        let mut condition = None;
-        if let Some(of) = &options.condition {
-            let bound = BoundCondition::bind_as(of, options.meaning, schema, &|name| {
-                array.enumeration(name)
-            })?;
-            for name in bound.fields() {
-                if !fields.iter().any(|f| f.column_type.name == *name) {
-                    fields.push(bind::field(array, name)?);
-                }
+        let enumerations = |name: &str| array.enumeration(name);
+        let bind = |of| BoundCondition::bind_as(of, options.meaning, schema, &enumerations);
+        let condition = options.condition.as_ref().map(bind).transpose()?;
+        for name in condition.iter().flat_map(BoundCondition::fields) {
+            if !fields.iter().any(|f| f.column_type.name == *name) {
+                fields.push(bind::field(array, name)?);
             }
-            condition = Some(DenseCondition::new(bound));
         }
         let mut plan = DensePlan {
             grid,
@@ -114,19 +110,20 @@ impl DenseReader {
         let dense = plan.sources.iter().map(|source| source.fragment);
         let mut indices = Vec::new();
         for index in dense.clone().chain(overlaid.iter().map(|s| s.fragment)) {
-            let found = fields
-                .iter()
-                .filter_map(|bound| field_in(array, index, bound));
+            let found = fields.iter().filter_map(|of| field_in(array, index, of));
             indices.extend(found.map(|field| (index, field)));
         }
-        let stored = || overlaid.iter().filter(|s| s.coordinates.are_stored());
+        let stored = |source: &&OverlaidFragment| matches!(source.coordinates, Coordinates::Stored);
+        let stored = || overlaid.iter().filter(stored);
         for source in stored() {
             indices.extend((0..plan.grid.ndim()).map(|d| (source.fragment, Field::Dimension(d))));
         }
         let mut sections = fetcher.offset_sections(indices)?;
-        if let Some(condition) = &mut condition {
-            sections.extend(condition.prepare(array, dense));
-        }
+        let condition = condition.map(|bound| {
+            let (condition, stats) = DenseCondition::new(array, bound, dense);
+            sections.extend(stats);
+            condition
+        });
         sections.extend(stored().map(|s| (s.fragment, Section::RTree)));
         fetcher.metadata(&sections).await?;
 
@@ -254,7 +251,7 @@ impl DenseReader {
         };
         loop {
             let cells = self.looked_at.enough(most).max(least).min(largest);
-            let Some((columns, mask, _)) = self.cells_of_next(cells, small, None).await? else {
+            let Some((columns, mask, _)) = self.next_cells(cells, small, None).await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
@@ -275,18 +272,6 @@ impl DenseReader {
     /// `whole` is offered every tile that the batch needs all cells of, each once. Those that it
     /// takes are not read, and count as cells that no fragment has.
     pub async fn next_cells(
-        &mut self,
-        most: u64,
-        small: bool,
-        whole: Option<&mut dyn WholeTiles>,
-    ) -> Result<Option<(ColumnSet, Vec<u8>, u64)>> {
-        let next = self.cells_of_next(most, small, whole).await?;
-        next.map(|(cells, mask, walked)| Ok((cells.into_cells()?, mask, walked)))
-            .transpose()
-    }
-
-    /// As [`Self::next_cells`], whatever the cells are held in.
-    async fn cells_of_next(
         &mut self,
         most: u64,
         small: bool,
@@ -342,48 +327,20 @@ impl DenseReader {
         batch: &mut BatchPlan,
         whole: &mut dyn WholeTiles,
     ) -> Result<Vec<Range<usize>>> {
-        let is_whole = |batch: &BatchPlan, task: &TileTask| {
-            let copies = batch.copies.get(task.copies.clone());
-            let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
+        let whole_tile = |task: &TileTask| {
             let fragment = self.array.fragments().get(task.fragment);
-            fragment.filter(|f| f.is_dense() && cells as u64 == f.tile_cell_num(task.tile))
-        };
-        let mut sections = Vec::new();
-        let mut last = None;
-        for task in &batch.tasks {
-            if let Some(fragment) = is_whole(batch, task)
-                && last != Some(task.fragment)
-            {
-                last = Some(task.fragment);
-                let wanted = whole.sections(fragment);
-                sections.extend(wanted.into_iter().map(|section| (task.fragment, section)));
-            }
-        }
-        self.fetcher.metadata(&sections).await?;
-        let whole_tile = |fragment: &Fragment, task: &TileTask| {
+            let cell_num = fragment.filter(|f| f.is_dense())?.tile_cell_num(task.tile);
             let tile = usize::try_from(task.tile).ok()?;
-            Some(WholeTile {
+            (batch.cells_of(task) == cell_num).then_some(WholeTile {
                 fragment: task.fragment,
                 tile,
-                cell_num: fragment.tile_cell_num(task.tile),
+                cell_num,
             })
         };
-        for task in &batch.tasks {
-            if let Some(fragment) = is_whole(batch, task)
-                && let Some(tile) = whole_tile(fragment, task)
-            {
-                whole.see(fragment, tile);
-            }
-        }
+        let tiles: Vec<Option<WholeTile>> = batch.tasks.iter().map(whole_tile).collect();
+        let takes = offer(&self.fetcher, whole, &tiles).await?;
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
-        for task in std::mem::take(&mut batch.tasks) {
-            let takes = match is_whole(batch, &task) {
-                Some(fragment) => match whole_tile(fragment, &task) {
-                    Some(tile) => whole.take(fragment, tile)?,
-                    None => false,
-                },
-                None => false,
-            };
+        for (task, takes) in std::mem::take(&mut batch.tasks).into_iter().zip(takes) {
             if takes {
                 taken.push(task.copies);
             } else {
@@ -561,9 +518,7 @@ fn keep_written(plan: &mut DensePlan, overlaid: &[OverlaidFragment]) -> Result<(
             let near = gaps.get(MOST_SPANS - 1).copied().unwrap_or(1);
             spans = joined(&spans, near);
         }
-        if let Some(selection) = plan.selection.get_mut(d) {
-            *selection = selection.within(&spans)?;
-        }
+        plan.selection[d] = plan.selection[d].within(&spans)?;
     }
     Ok(())
 }
@@ -589,17 +544,12 @@ fn selection(array: &Array, grid: &TileGrid, options: &BoundOptions) -> Result<V
         Subarray::Box(selections) => {
             let current = schema.current_domain.ranges().filter(|_| !options.versions);
             let within = |d: usize| current.and_then(|ranges| ranges.get(d));
-            let axes = schema
-                .domain
-                .dimensions
-                .iter()
-                .zip(grid.axes())
-                .zip(selections)
-                .enumerate();
-            axes.map(|(d, ((dimension, axis), s))| {
-                AxisSelection::resolve(dimension, axis, s, within(d))
-            })
-            .collect()
+            let dimensions = schema.domain.dimensions.iter().zip(grid.axes());
+            let axes = dimensions.zip(selections).enumerate();
+            let axes = axes.map(|(d, ((dimension, axis), selection))| {
+                AxisSelection::resolve(dimension, axis, selection, within(d))
+            });
+            axes.collect()
         }
         Subarray::Points(_) => grid.axes().iter().map(AxisSelection::whole).collect(),
     }

@@ -102,37 +102,25 @@ impl ArrayReader {
         let before = output.cells();
         let reading = self.plan.next(output.again(), most);
         let batch = self.operation.drives(reading).await;
-        let batch = match batch {
-            Ok(Some(Batch::Own(cells))) => {
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
-                let cells = match cells.cell_num > most {
-                    true => cells.slice(0..most),
-                    false => cells,
-                };
-                self.took(cells.cell_num);
-                Some(Batch::Own(cells))
+        let batch = match batch.inspect_err(|_| self.plan = PlannedReader::Ended)? {
+            Some(Batch::Own(cells)) if cells.cell_num as u64 > most => {
+                Some(Batch::Own(cells.slice(0..most as usize)))
             }
-            Ok(batch) => {
-                self.took(output.cells() - before);
-                batch
-            }
-            Err(error) => {
-                self.plan = PlannedReader::Ended;
-                return Err(error);
-            }
+            batch => batch,
         };
+        let took = match &batch {
+            Some(Batch::Own(cells)) => cells.cell_num,
+            _ => output.cells() - before,
+        };
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(took as u64);
+        }
         Ok(batch)
     }
 
     /// Whether an error has ended it: what was given out is not all.
     fn has_failed(&self) -> bool {
         matches!(self.plan, PlannedReader::Ended)
-    }
-
-    fn took(&mut self, cells: usize) {
-        if let Some(left) = &mut self.left {
-            *left = left.saturating_sub(cells as u64);
-        }
     }
 }
 
@@ -159,27 +147,23 @@ impl Beginning {
     /// The read, planned.
     async fn reader(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
         let operation = self.operation.clone();
-        operation.drives(self.planned(options, waiting)).await
-    }
-
-    async fn planned(&mut self, options: &BoundOptions, waiting: Waiting) -> Result<ArrayReader> {
-        loop {
-            let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
-                Ok(reader) => return Ok(self.began(reader)),
-                Err(error) => error,
-            };
-            if !self.opened.again(&error, waiting).await {
-                return Err(error);
+        let planning = async {
+            loop {
+                let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
+                    Ok(reader) => return Ok(reader),
+                    Err(error) => error,
+                };
+                if !self.opened.again(&error, waiting).await {
+                    return Err(error);
+                }
             }
-        }
-    }
-
-    /// A reader that is as the first one was made.
-    fn began(&self, mut reader: ArrayReader) -> ArrayReader {
+        };
+        let mut reader = operation.drives(planning).await?;
+        // As the first one was made.
         if self.few_batches {
             reader.prefer_few_batches();
         }
-        reader
+        Ok(reader)
     }
 
     /// The read from its beginning, if an error says that something was gone.
@@ -212,30 +196,17 @@ pub struct Reader {
 }
 
 impl Reader {
-    fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
-        let mut beginning = Beginning::of(array);
-        let source = block_on(beginning.reader(&options, Waiting::Blocks))?;
-        Ok(Self {
-            context: array.context().clone(),
-            source,
-            options,
-            beginning: Some(beginning),
-            rest: None,
-        })
-    }
-
     /// Whether the read begins anew after an error, because nothing was given out.
     fn begins_anew(&mut self, error: &Error) -> bool {
         let Some(beginning) = &mut self.beginning else {
             return false;
         };
-        match block_on(beginning.anew(error, &self.options, Waiting::Blocks)) {
-            Some(reader) => {
-                self.source = reader;
-                true
-            }
-            None => false,
-        }
+        let anew = block_on(beginning.anew(error, &self.options, Waiting::Blocks));
+        let Some(reader) = anew else {
+            return false;
+        };
+        self.source = reader;
+        true
     }
 
     /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that
@@ -371,10 +342,10 @@ impl Reader {
                 }
             };
             let copied = copy::copy(&self.context, &batch, done, columns, &mut progress);
-            let left = done + copied.cells < batch.cell_num;
-            if left {
+            let done = done + copied.cells;
+            if done < batch.cell_num {
                 self.gave_out(&progress);
-                self.rest = Some((batch, done + copied.cells));
+                self.rest = Some((batch, done));
                 return match copied.too_small {
                     Some(error) if progress.cells == 0 => Err(error),
                     _ => Ok(progress),
@@ -445,7 +416,15 @@ impl Array {
     /// array, [`Error::Budget`] if they cannot be read within the memory allowed, and errors of
     /// reading metadata.
     pub fn read(&self, options: ReadOptions) -> Result<Reader> {
-        Reader::of_bound(self, options.bind(self)?)
+        let options = options.bind(self)?;
+        let mut beginning = Beginning::of(self);
+        Ok(Reader {
+            context: self.context().clone(),
+            source: block_on(beginning.reader(&options, Waiting::Blocks))?,
+            options,
+            beginning: Some(beginning),
+            rest: None,
+        })
     }
 
     /// Divides a selection into at most `parts` disjoint ones with about as many stored cells each,

@@ -1,11 +1,11 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
 //! output.
 
-use super::bind::FillCell;
 use super::decode::PARALLEL_BYTES;
 use super::output::VarOut;
 use super::parallel::{each, split};
-use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
+use super::{BoundField, FillCell};
+use crate::column::{ColumnBuffers, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 /// Makes a column of the cells that slabs name, in their order.
 ///
 /// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
-/// then read as `fill`.
+/// then read as the fill value.
 pub(super) fn gather_bands(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
-    column_type: &ColumnType,
-    fill: &FillCell,
+    field: &BoundField,
 ) -> Result<ColumnBuffers> {
-    let source = SlabSource::new(tiles, &[], fill, column_type.cell_size());
+    let source = SlabSource::new(tiles, &[], field);
+    let column_type = &field.column_type;
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = bands.cells;
     let bands = &bands.bands;
@@ -67,10 +67,10 @@ pub(super) fn gather_var(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
-    fill: &FillCell,
+    field: &BoundField,
     out: VarOut<'_>,
 ) -> Result<usize> {
-    let source = SlabSource::new(tiles, &[], fill, 0);
+    let source = SlabSource::new(tiles, &[], field);
     let bands = &bands.bands;
     if let Some(out) = out.validity {
         source.validity_bands(context, bands, out)?;
@@ -89,7 +89,7 @@ pub(super) fn gather_fixed(
     context: &Context,
     bands: &SlabBands<'_>,
     (tiles, placed): (&[Option<Arc<Tile>>], &[bool]),
-    (column_type, fill): (&ColumnType, &FillCell),
+    field: &BoundField,
     (data, validity): (&mut [u8], Option<&mut [u8]>),
 ) -> Result<()> {
     let mut used = bands.used.iter().enumerate();
@@ -97,7 +97,7 @@ pub(super) fn gather_fixed(
         return Ok(());
     }
     let bands = &bands.bands;
-    let source = SlabSource::new(tiles, placed, fill, column_type.cell_size());
+    let source = SlabSource::new(tiles, placed, field);
     if let Some(out) = validity {
         source.validity_bands(context, bands, out)?;
     }
@@ -219,21 +219,13 @@ impl<'a> SlabBands<'a> {
         }
         let work = total.saturating_add(slabs.len() as u64 * Self::SLAB_CELLS);
         let (each, mut done) = (work.div_ceil(parts as u64).max(1), 0u64);
-        let place = |slab: &CellSlab| {
-            let at = done / each;
+        // Every slab but the last is looked at once, in order.
+        let shares_band = |slab: &CellSlab, _: &CellSlab| {
+            let band = done / each;
             done = done.saturating_add(u64::from(slab.len) + Self::SLAB_CELLS);
-            at
+            done / each == band
         };
-        let places: Vec<u64> = slabs.iter().map(place).collect();
-        let mut rest = slabs;
-        places
-            .chunk_by(|a, b| a == b)
-            .map(|part| {
-                let (here, later) = rest.split_at(part.len());
-                rest = later;
-                here
-            })
-            .collect()
+        slabs.chunk_by(shares_band).collect()
     }
 }
 
@@ -252,18 +244,13 @@ fn lacking() -> Error {
 }
 
 impl<'a> SlabSource<'a> {
-    fn new(
-        tiles: &'a [Option<Arc<Tile>>],
-        placed: &'a [bool],
-        fill: &'a FillCell,
-        cell_size: usize,
-    ) -> Self {
+    fn new(tiles: &'a [Option<Arc<Tile>>], placed: &'a [bool], field: &'a BoundField) -> Self {
         let view = |tile: &'a Option<Arc<Tile>>| tile.as_ref().map(|tile| tile.view());
         Self {
             views: tiles.iter().map(view).collect(),
             placed,
-            fill,
-            cell_size,
+            fill: &field.fill,
+            cell_size: field.column_type.cell_size(),
         }
     }
 
@@ -296,10 +283,8 @@ impl<'a> SlabSource<'a> {
     fn fixed_of<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         let size = if N == 0 { self.cell_size } else { N };
         for slab in slabs {
-            let (place, rest) = out
-                .split_at_mut_checked(slab.len as usize * size)
-                .ok_or_else(lacking)?;
-            out = rest;
+            let place = out.split_off_mut(..slab.len as usize * size);
+            let place = place.ok_or_else(lacking)?;
             if self.is_placed(slab) {
                 continue;
             }
@@ -323,10 +308,8 @@ impl<'a> SlabSource<'a> {
 
     fn validity(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         for slab in slabs {
-            let (place, rest) = out
-                .split_at_mut_checked(slab.len as usize)
-                .ok_or_else(lacking)?;
-            out = rest;
+            let place = out.split_off_mut(..slab.len as usize);
+            let place = place.ok_or_else(lacking)?;
             if self.is_placed(slab) {
                 continue;
             }
@@ -393,16 +376,15 @@ impl<'a> SlabSource<'a> {
         let start_pieces = split(starts, bands.iter().map(|b| b.cells));
         let data_pieces = split(data, sums.iter().map(|&n| n as usize));
         let mut work = Vec::with_capacity(bands.len());
-        for (((band, starts), data), sum) in
-            bands.iter().zip(start_pieces).zip(data_pieces).zip(sums)
-        {
+        let pieces = bands.iter().zip(start_pieces).zip(data_pieces);
+        for (((band, starts), data), sum) in pieces.zip(sums) {
             work.push((band, starts, data, base));
             base += sum;
         }
         each(context, work, |(band, starts, data, base)| {
             self.var(band.slabs, starts, data, base)
-        })?;
-        Ok(())
+        })
+        .map(drop)
     }
 
     fn var_bytes(&self, slabs: &[CellSlab]) -> Result<u64> {
@@ -429,10 +411,8 @@ impl<'a> SlabSource<'a> {
         mut next: u64,
     ) -> Result<()> {
         for slab in slabs {
-            let (places, rest) = starts
-                .split_at_mut_checked(slab.len as usize)
-                .ok_or_else(lacking)?;
-            starts = rest;
+            let places = starts.split_off_mut(..slab.len as usize);
+            let places = places.ok_or_else(lacking)?;
             if let Some(view) = self.view(slab)? {
                 let offsets = Self::offsets(view, slab)?;
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
@@ -441,12 +421,9 @@ impl<'a> SlabSource<'a> {
                 for (place, offset) in places.iter_mut().zip(offsets) {
                     *place = next + (offset - first);
                 }
-                let bytes = view
-                    .data
-                    .get(first as usize..last as usize)
-                    .ok_or_else(lacking)?;
-                let (place, rest) = out.split_at_mut_checked(bytes.len()).ok_or_else(lacking)?;
-                out = rest;
+                let bytes = view.data.get(first as usize..last as usize);
+                let bytes = bytes.ok_or_else(lacking)?;
+                let place = out.split_off_mut(..bytes.len()).ok_or_else(lacking)?;
                 place.copy_from_slice(bytes);
                 next += last - first;
             } else {
@@ -455,10 +432,8 @@ impl<'a> SlabSource<'a> {
                     *place = next;
                     next += size as u64;
                 }
-                let (place, rest) = out
-                    .split_at_mut_checked(size * places.len())
-                    .ok_or_else(lacking)?;
-                out = rest;
+                let place = out.split_off_mut(..size * places.len());
+                let place = place.ok_or_else(lacking)?;
                 repeat_cell(place, &self.fill.bytes);
             }
         }

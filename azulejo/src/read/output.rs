@@ -3,7 +3,7 @@
 pub(super) mod copy;
 mod fixed;
 mod var;
-mod words;
+pub(super) mod words;
 
 pub(super) use fixed::{FixedBuffer, FixedOut};
 pub(super) use var::VarOut;
@@ -131,10 +131,7 @@ pub(super) enum Filled {
 impl<'c, 'o> OutputMemory<'c, 'o> {
     /// Memory of their own for `cells` cells of each field.
     pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
-        let buffers = FixedBuffer::of(fields, cells, pool)?;
-        Ok(Self::Own(
-            buffers.into_iter().map(OwnBuffer::Cells).collect(),
-        ))
+        Self::own_words(fields, &[], (cells, 0), pool)
     }
 
     /// As [`Self::own`], of cells out of `tiles` tiles: the fields that are marked come as words.
@@ -255,20 +252,13 @@ impl<'o> FieldOut<'o> {
 
 /// A batch that is a column set.
 pub(super) fn own_columns(batch: Batch) -> Result<ColumnSet> {
-    match batch {
-        Batch::Own(columns) => columns.into_cells(),
-        Batch::Placed | Batch::NoRoom => Err(astray()),
-    }
+    batch_columns(batch)?.into_cells()
 }
 
 /// A batch in memory of its own.
 pub(super) fn batch_columns(batch: Batch) -> Result<BatchColumns> {
     match batch {
         Batch::Own(columns) => Ok(columns),
-        Batch::Placed | Batch::NoRoom => Err(astray()),
+        Batch::Placed | Batch::NoRoom => Err(Error::Internal("a batch went astray".into())),
     }
-}
-
-fn astray() -> Error {
-    Error::Internal("a batch went astray".into())
 }

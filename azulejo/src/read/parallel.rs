@@ -10,13 +10,12 @@ const TASKS: usize = 256;
 
 /// Cuts a slice into pieces of these lengths; what is missing is left out.
 pub(super) fn split<T>(mut slice: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
-    let mut pieces = Vec::new();
-    for len in lens {
-        let (piece, rest) = slice.split_at_mut(len.min(slice.len()));
-        pieces.push(piece);
-        slice = rest;
-    }
-    pieces
+    lens.map(|len| {
+        slice
+            .split_off_mut(..len.min(slice.len()))
+            .unwrap_or_default()
+    })
+    .collect()
 }
 
 /// Bytes of which pieces are given away, in their order.

@@ -19,13 +19,13 @@ mod window;
 use super::BoundOptions;
 use super::budget::LookedAt;
 use super::output::{Batch, Output};
-use super::whole_tiles::{WholeTile, WholeTiles};
+use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
 use overlap::Overlap;
-use plan::{Cluster, PlannedTile, SparsePlan, cost_of};
-use query::{FragmentQuery, SparseQuery};
+use plan::{Cluster, SparsePlan, cost_of};
+use query::SparseQuery;
 pub(super) use range_sequence::RangeSequence;
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
@@ -215,33 +215,11 @@ impl SparseReader {
     /// Offers the tiles all of whose cells are results, by metadata alone: nothing in them is
     /// replaced, deleted, tested or left out. Those that are taken are not read.
     pub async fn take_whole(&mut self, whole: &mut dyn WholeTiles) -> Result<()> {
-        let tiles = self.plan.clusters.iter().filter_map(|c| self.whole_tile(c));
-        let fragments: BTreeSet<usize> = tiles.map(|(of, _)| of.index).collect();
-        let mut sections = Vec::new();
-        for index in fragments {
-            if let Some(fragment) = self.query.array.fragments().get(index) {
-                let wanted = whole.sections(fragment);
-                sections.extend(wanted.into_iter().map(|section| (index, section)));
-            }
-        }
-        self.query.fetcher.metadata(&sections).await?;
-        for (of, tile) in self.plan.clusters.iter().filter_map(|c| self.whole_tile(c)) {
-            whole.see(self.query.fragment(of)?, whole_tile(of, tile));
-        }
-        let mut left = Vec::with_capacity(self.plan.clusters.len());
-        for cluster in &self.plan.clusters {
-            let taken = match self.whole_tile(cluster) {
-                Some((of, tile)) => {
-                    let fragment = self.query.fragment(of)?;
-                    whole.take(fragment, whole_tile(of, tile))?
-                }
-                None => false,
-            };
-            if !taken {
-                left.push(cluster.clone());
-            }
-        }
-        self.plan.clusters = left;
+        let clusters = self.plan.clusters.iter();
+        let tiles: Vec<Option<WholeTile>> = clusters.map(|c| self.whole_tile(c)).collect();
+        let mut takes = offer(&self.query.fetcher, whole, &tiles).await?.into_iter();
+        let clusters = &mut self.plan.clusters;
+        clusters.retain(|_| takes.next() != Some(true));
         Ok(())
     }
 
@@ -250,13 +228,14 @@ impl SparseReader {
         let mut clusters = std::mem::take(&mut self.plan.clusters);
         clusters.retain(|cluster| {
             let tile = self.whole_tile(cluster);
-            tile.is_some_and(|(of, tile)| tiles.contains(&(of.index, tile.tile)))
+            tile.is_some_and(|tile| tiles.contains(&(tile.fragment, tile.tile)))
         });
         self.plan.clusters = clusters;
     }
 
-    fn whole_tile(&self, cluster: &Cluster) -> Option<(&FragmentQuery, &PlannedTile)> {
-        let Some([tile]) = self.plan.tiles.get(cluster.start..cluster.end) else {
+    /// The tile of a cluster, if it is one tile all of whose cells are results.
+    fn whole_tile(&self, cluster: &Cluster) -> Option<WholeTile> {
+        let [tile] = self.plan.tiles_of(cluster) else {
             return None;
         };
         let of = self.query.fragments.get(tile.part)?;
@@ -267,14 +246,10 @@ impl SparseReader {
             && of.deleted_until.is_none();
         // A tile alone in its cluster needs keys for its order only, unless cells have versions.
         let single = !cluster.keyed || !of.repeats;
-        (untouched && single).then_some((of, tile))
-    }
-}
-
-fn whole_tile(of: &FragmentQuery, tile: &PlannedTile) -> WholeTile {
-    WholeTile {
-        fragment: of.index,
-        tile: tile.tile,
-        cell_num: tile.cell_num.into(),
+        (untouched && single).then(|| WholeTile {
+            fragment: of.index,
+            tile: tile.tile,
+            cell_num: tile.cell_num.into(),
+        })
     }
 }

@@ -9,9 +9,8 @@ use crate::error::Result;
 use crate::space::{DimSelection, PointColumn, Points, Subarray, TileGrid};
 use azulejo_format::fragment::Section;
 use azulejo_format::range::compare;
-use azulejo_format::schema::Dimension;
+use azulejo_format::schema::{Dimension, TileAxis};
 use azulejo_format::{Physical, Range};
-use std::cmp::Ordering;
 
 /// Of more tiles than this only some are looked at.
 const MANY_TILES: usize = 1 << 16;
@@ -40,8 +39,7 @@ pub(super) fn divide(array: &Array, selection: Subarray, parts: usize) -> Result
     };
     let boxes = if array.schema().is_dense() {
         let grid = TileGrid::new(array.schema())?;
-        let mut dimensions = grid.tile_order().to_vec();
-        split_dense(array, selections, &mut dimensions, parts)?
+        split_dense(array, selections, grid.tile_order(), parts)?
     } else {
         split_sparse(array, selections, parts)?
     };
@@ -76,57 +74,47 @@ fn split_points(points: &Points, array: &Array, parts: usize) -> Vec<Subarray> {
 fn split_dense(
     array: &Array,
     selections: Vec<DimSelection>,
-    dimensions: &mut Vec<usize>,
+    dimensions: &[usize],
     parts: usize,
 ) -> Result<Vec<Vec<DimSelection>>> {
-    let Some((at, bands)) = bands(array, &selections, dimensions, parts)? else {
+    let Some((d, ends)) = dense_ends(array, &selections, dimensions, parts)? else {
         return Ok(vec![selections]);
     };
-    let d = dimensions.remove(at);
-    let Some(dimension) = array.schema().domain.dimensions.get(d) else {
-        return Ok(vec![selections]);
-    };
-    let ends = bands.ends(dimension, parts);
-    let boxes = cut(array, &selections, d, dimension, &ends);
+    let boxes = cut(array, &selections, d, &ends);
     let more = parts / boxes.len().max(1);
     if more < 2 {
         return Ok(boxes);
     }
+    let others: Vec<usize> = dimensions.iter().copied().filter(|of| *of != d).collect();
     let mut smaller = Vec::new();
     for part in boxes {
-        smaller.extend(split_dense(array, part, &mut dimensions.clone(), more)?);
+        smaller.extend(split_dense(array, part, &others, more)?);
     }
     Ok(smaller)
 }
 
-/// What is selected along a dimension of the cells that were written: spans of offsets, ascending.
-struct Bands(Vec<(u64, u64)>);
-
-/// The dimension to cut along, by its place in `dimensions`: the first with enough tiles, else the
-/// one with most; `None` where all cells lie in one tile.
-fn bands(
+/// The dimension to cut along, the first with enough tiles, else the one with most, and where to end
+/// all parts but the last; `None` where all cells lie in one tile.
+fn dense_ends(
     array: &Array,
     selections: &[DimSelection],
     dimensions: &[usize],
     parts: usize,
-) -> Result<Option<(usize, Bands)>> {
+) -> Result<Option<(usize, Vec<Vec<u8>>)>> {
     let written = array.non_empty_domain()?;
     let current = array.schema().current_domain.ranges();
-    let mut best: Option<(u64, usize, Bands)> = None;
-    for (at, &d) in dimensions.iter().enumerate() {
-        let (Some(dimension), Some(selection)) =
-            (array.schema().domain.dimensions.get(d), selections.get(d))
+    let mut best: Option<(u64, usize, TileAxis, Vec<(u64, u64)>)> = None;
+    for &d in dimensions {
+        let dimension = array.schema().dimension(d);
+        let (Some(axis), Some(selection)) =
+            (dimension.and_then(Dimension::axis), selections.get(d))
         else {
-            continue;
-        };
-        let Some(axis) = dimension.axis() else {
             continue;
         };
         let written = written.as_ref().and_then(|domain| domain.ranges.get(d));
         let current = current.and_then(|ranges| ranges.get(d));
-        let all = || (0, axis.last_offset());
         let bounds = written.or(current).and_then(|r| axis.offsets_of(r));
-        let bounds = bounds.unwrap_or_else(all);
+        let bounds = bounds.unwrap_or_else(|| (0, axis.last_offset()));
         let chosen = match selection {
             DimSelection::All => vec![bounds],
             DimSelection::Ranges(ranges) => {
@@ -143,57 +131,50 @@ fn bands(
         };
         let tiles = axis.tile_of(last) - axis.tile_of(first.0);
         if best.as_ref().is_none_or(|(most, ..)| tiles > *most) {
-            best = Some((tiles, at, Bands(spans)));
+            best = Some((tiles, d, axis, spans));
         }
         if tiles >= parts as u64 - 1 {
             break;
         }
     }
-    Ok(best
-        .filter(|(tiles, ..)| *tiles > 0)
-        .map(|(_, at, bands)| (at, bands)))
+    let best = best.filter(|(tiles, ..)| *tiles > 0);
+    Ok(best.map(|(_, d, axis, spans)| (d, ends_of(&axis, &spans, parts))))
 }
 
-impl Bands {
-    /// The last coordinates of all parts but the last.
-    fn ends(&self, dimension: &Dimension, parts: usize) -> Vec<Vec<u8>> {
-        let Some(axis) = dimension.axis() else {
-            return Vec::new();
+/// The last coordinates of all parts but the last, of what is selected along a dimension of the cells
+/// that were written: spans of offsets, ascending.
+fn ends_of(axis: &TileAxis, spans: &[(u64, u64)], parts: usize) -> Vec<Vec<u8>> {
+    let len = |(start, end): &(u64, u64)| u128::from(end - start) + 1;
+    let total: u128 = spans.iter().map(len).sum();
+    let first = spans.first().map_or(0, |span| span.0);
+    let last = spans.iter().map(|span| span.1).max().unwrap_or(0);
+    let mut ends: Vec<u64> = Vec::new();
+    for part in 1..parts as u128 {
+        let target = total * part / parts as u128;
+        let mut left = target;
+        let span = spans.iter().find(|span| {
+            let before = left;
+            left = left.saturating_sub(len(span));
+            before < len(span)
+        });
+        let Some(span) = span else { continue };
+        // The cut nearest to the offset: before or behind its tile.
+        let skipped: u128 = spans.iter().take_while(|s| *s != span).map(len).sum();
+        let wanted = u64::try_from(target.saturating_sub(skipped)).unwrap_or(u64::MAX);
+        let offset = span.0.saturating_add(wanted);
+        let tile = axis.tile_of(offset);
+        let (Some(start), Some(end)) = (axis.tile_start(tile), axis.tile_end(tile)) else {
+            continue;
         };
-        let len = |(start, end): &(u64, u64)| u128::from(end - start) + 1;
-        let total: u128 = self.0.iter().map(len).sum();
-        let last = self.0.iter().map(|span| span.1).max().unwrap_or(0);
-        let mut ends: Vec<u64> = Vec::new();
-        for part in 1..parts as u128 {
-            let target = total * part / parts as u128;
-            let mut left = target;
-            let span = self.0.iter().find(|span| {
-                let before = left;
-                left = left.saturating_sub(len(span));
-                before < len(span)
-            });
-            let Some(span) = span else { continue };
-            // The cut nearest to the offset: before or behind its tile.
-            let skipped: u128 = self.0.iter().take_while(|s| *s != span).map(len).sum();
-            let wanted = target.saturating_sub(skipped);
-            let offset = span
-                .0
-                .saturating_add(u64::try_from(wanted).unwrap_or(u64::MAX));
-            let tile = axis.tile_of(offset);
-            let (Some(start), Some(end)) = (axis.tile_start(tile), axis.tile_end(tile)) else {
-                continue;
-            };
-            let end = match start.checked_sub(1) {
-                Some(before) if offset - start <= end - offset => before,
-                _ => end,
-            };
-            let first = self.0.first().map_or(0, |span| span.0);
-            if (first..last).contains(&end) && ends.last().is_none_or(|before| *before < end) {
-                ends.push(end);
-            }
+        let end = match start.checked_sub(1) {
+            Some(before) if offset - start <= end - offset => before,
+            _ => end,
+        };
+        if (first..last).contains(&end) && ends.last().is_none_or(|before| *before < end) {
+            ends.push(end);
         }
-        ends.into_iter().map(|end| axis.coordinate(end)).collect()
     }
+    ends.into_iter().map(|end| axis.coordinate(end)).collect()
 }
 
 /// Cuts a box along the dimension where this leaves the fewest tiles in several parts.
@@ -239,28 +220,30 @@ fn split_sparse(
             best = Some((cost, d, ends));
         }
     }
-    let Some((_, d, ends)) = best else {
-        return Ok(vec![selections]);
-    };
-    match dimensions.get(d) {
-        Some(dimension) => Ok(cut(array, &selections, d, dimension, &ends)),
-        None => Ok(vec![selections]),
-    }
+    Ok(match best {
+        Some((_, d, ends)) => cut(array, &selections, d, &ends),
+        None => vec![selections],
+    })
 }
 
 /// Whether a selection may hold coordinates of a range.
 fn meets(selection: &DimSelection, dimension: &Dimension, range: &Range) -> bool {
     let datatype = dimension.datatype;
     let overlaps = |other: &Range| {
-        let open = dimension.is_var() && other.end.is_empty() && !other.start.is_empty();
-        compare(datatype, &other.start, &range.end) != Ordering::Greater
-            && (open || compare(datatype, &range.start, &other.end) != Ordering::Greater)
+        compare(datatype, &other.start, &range.end).is_le()
+            && (is_endless(dimension, other) || compare(datatype, &range.start, &other.end).is_le())
     };
     match selection {
         DimSelection::All => true,
         DimSelection::Ranges(ranges) => ranges.iter().any(overlaps),
         DimSelection::Strided { range, .. } => overlaps(range),
     }
+}
+
+/// Whether a range goes on for ever, as one of strings without an end does; without either bound it is
+/// the empty string.
+pub(super) fn is_endless(dimension: &Dimension, range: &Range) -> bool {
+    dimension.is_var() && range.end.is_empty() && !range.start.is_empty()
 }
 
 /// Where to end all parts but the last, and the cells of tiles that go on behind these ends. A cut
@@ -284,11 +267,9 @@ fn quantiles(
     }
     // Cells of tiles that begin, or end, at a coordinate or before it.
     let until = |list: &[(&[u8], u64)], at: &[u8]| {
-        let behind = list.partition_point(|(bound, _)| order(bound, at) != Ordering::Greater);
-        behind
-            .checked_sub(1)
-            .and_then(|i| list.get(i))
-            .map_or(0, |(_, sum)| *sum)
+        let behind = list.partition_point(|(bound, _)| order(bound, at).is_le());
+        let last = behind.checked_sub(1).and_then(|i| list.get(i));
+        last.map_or(0, |(_, sum)| *sum)
     };
     let share = (total / parts as u64).max(1);
     let (mut ends, mut cost): (Vec<Vec<u8>>, u64) = (Vec::new(), 0);
@@ -303,11 +284,9 @@ fn quantiles(
         let best = candidates
             .filter(|(end, _)| Some(*end) != last && !end.is_empty())
             .map(|(end, _)| (through(end), *end))
-            .min_by(|a, b| a.0.cmp(&b.0));
+            .min_by_key(|(cells, _)| *cells);
         let Some((cells, end)) = best else { continue };
-        let ascends = ends
-            .last()
-            .is_none_or(|before| order(before, end) == Ordering::Less);
+        let ascends = ends.last().is_none_or(|before| order(before, end).is_lt());
         if ascends && cells <= share / 2 {
             ends.push(end.to_vec());
             cost = cost.saturating_add(cells);
@@ -316,36 +295,28 @@ fn quantiles(
     (ends, cost)
 }
 
-/// The parts of a box, the first up to the first end, and so on.
+/// The parts of a box along a dimension, the first up to the first end, and so on.
 fn cut(
     array: &Array,
     selections: &[DimSelection],
     d: usize,
-    dimension: &Dimension,
     ends: &[Vec<u8>],
 ) -> Vec<Vec<DimSelection>> {
+    let dimension = array.schema().dimension(d);
+    let (Some(dimension), Some(selection)) = (dimension, selections.get(d)) else {
+        return vec![selections.to_vec()];
+    };
     let current = array.schema().current_domain.ranges();
-    let domain = current
-        .and_then(|ranges| ranges.get(d))
-        .or(dimension.domain.as_ref());
+    let current = current.and_then(|ranges| ranges.get(d));
     let open = Range::default();
-    let domain = domain.unwrap_or(&open);
+    let domain = current.or(dimension.domain.as_ref()).unwrap_or(&open);
     let mut parts = Vec::new();
     let mut start: Option<Vec<u8>> = None;
     for end in ends.iter().map(Some).chain([None]) {
-        let selection = selections.get(d).unwrap_or(&DimSelection::All);
-        let part = within(
-            selection,
-            dimension,
-            domain,
-            start.as_deref(),
-            end.map(Vec::as_slice),
-        );
-        if let Some(part) = part {
+        let (low, high) = (start.as_deref(), end.map(Vec::as_slice));
+        if let Some(part) = within(selection, dimension, domain, low, high) {
             let mut of = selections.to_vec();
-            if let Some(selection) = of.get_mut(d) {
-                *selection = part;
-            }
+            of[d] = part;
             parts.push(of);
         }
         start = end.and_then(|end| successor(dimension, end));
@@ -364,29 +335,22 @@ fn within(
     low: Option<&[u8]>,
     high: Option<&[u8]>,
 ) -> Option<DimSelection> {
-    let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+    let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b).is_lt();
     let clip = |range: &Range| {
-        // Strings have no last: an empty end is none, unless the range is that of the empty string.
-        let endless = dimension.is_var() && range.end.is_empty() && !range.start.is_empty();
-        let start = low
-            .filter(|low| less(&range.start, low))
-            .unwrap_or(&range.start);
-        let end = high
-            .filter(|high| endless || less(high, &range.end))
-            .unwrap_or(&range.end);
+        let endless = is_endless(dimension, range);
+        let start = low.filter(|low| less(&range.start, low));
+        let start = start.unwrap_or(&range.start);
+        let end = high.filter(|high| endless || less(high, &range.end));
+        let end = end.unwrap_or(&range.end);
         let empty = less(end, start) && !(endless && high.is_none());
         (!empty).then(|| Range::new(start, end))
     };
     match selection {
         DimSelection::All if dimension.is_var() => {
-            let bounds = (low.unwrap_or(&domain.start), high.unwrap_or(&domain.end));
-            let start = if less(bounds.0, &domain.start) {
-                &domain.start
-            } else {
-                bounds.0
-            };
-            let beyond = !domain.end.is_empty() && less(&domain.end, bounds.1);
-            let end = if beyond { &domain.end } else { bounds.1 };
+            let start = low.filter(|low| !less(low, &domain.start));
+            let start = start.unwrap_or(&domain.start);
+            let inside = |end: &&[u8]| domain.end.is_empty() || !less(&domain.end, end);
+            let end = high.filter(inside).unwrap_or(&domain.end);
             let empty = !end.is_empty() && less(end, start);
             (!empty).then(|| DimSelection::Ranges(vec![Range::new(start, end)]))
         }

@@ -1,12 +1,12 @@
 //! What is known for certain of the values in a tile.
 
 use crate::array::Fragment;
-use crate::condition::TileFieldStats;
+use crate::condition::{BoundCondition, TileFieldStats, Tri};
 use crate::error::Result;
 use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
 use azulejo_format::schema::FieldIndex;
 
-/// The sections of a fragment's metadata that [`field_stats`] of an attribute looks at.
+/// The sections of a fragment's metadata that [`verdict`] looks at for an attribute.
 pub(super) fn stats_sections(fragment: usize, field: Field) -> [(usize, Section); 4] {
     let sections = [
         Section::TileMins(field),
@@ -69,8 +69,22 @@ pub(super) fn trusted_stats(
     Some(trusted)
 }
 
+/// Whether all, no or some cells of a tile meet a condition on these fields, by what is known of it.
+pub(super) fn verdict(
+    condition: &BoundCondition,
+    fields: &[Field],
+    fragment: &Fragment,
+    tile: usize,
+    cell_num: u64,
+) -> Result<Tri> {
+    let stats = fields.iter();
+    let stats = stats.map(|field| field_stats(fragment, *field, tile, cell_num));
+    let stats = stats.collect::<Result<Vec<_>>>()?;
+    Ok(condition.prune(&|i| stats.get(i).copied().flatten()))
+}
+
 /// What is known for certain about a field's values in a tile, to compare with a condition.
-pub(super) fn field_stats(
+fn field_stats(
     fragment: &Fragment,
     field: Field,
     tile: usize,
@@ -94,9 +108,7 @@ pub(super) fn field_stats(
     };
     // NaN coordinates leave no trace in a box; and it holds them as they were before filters.
     let schema = fragment.schema();
-    let real = field
-        .layout(schema)
-        .is_none_or(|(datatype, _)| datatype.is_real());
+    let real = schema.dimension(d).is_none_or(|d| d.datatype.is_real());
     let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
     Ok((!real && kept).then_some(TileFieldStats {
         cell_num,

@@ -21,42 +21,27 @@ use std::collections::BTreeSet;
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
 
-fn aggregate(
-    array: &Array,
-    options: ReadOptions,
-    aggregates: &[Aggregate],
-) -> Result<Vec<AggregateValue>> {
-    block_on(aggregate_as(array, options, aggregates, Waiting::Blocks))
-}
-
-/// As [`aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
-async fn aggregate_as(
+/// As [`Array::aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
+async fn aggregate(
     array: &Array,
     options: ReadOptions,
     aggregates: &[Aggregate],
     waiting: Waiting,
 ) -> Result<Vec<AggregateValue>> {
-    let aggregating = aggregate_again(array, options, aggregates, waiting);
-    array.context().begin().drives(aggregating).await
-}
-
-async fn aggregate_again(
-    array: &Array,
-    options: ReadOptions,
-    aggregates: &[Aggregate],
-    waiting: Waiting,
-) -> Result<Vec<AggregateValue>> {
-    let mut opened = Reopening::of(array);
-    loop {
-        let options = options.clone();
-        let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
-            Ok(values) => return Ok(values),
-            Err(error) => error,
-        };
-        if !opened.again(&error, waiting).await {
-            return Err(error);
+    let aggregating = async {
+        let mut opened = Reopening::of(array);
+        loop {
+            let options = options.clone();
+            let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
+                Ok(values) => return Ok(values),
+                Err(error) => error,
+            };
+            if !opened.again(&error, waiting).await {
+                return Err(error);
+            }
         }
-    }
+    };
+    array.context().begin().drives(aggregating).await
 }
 
 async fn aggregate_once(
@@ -76,16 +61,9 @@ async fn aggregate_once(
     if unread {
         // Something has to be read where cells are to be counted: what the condition looks at is
         // read anyway.
-        let tested = options
-            .condition
-            .as_ref()
-            .and_then(|c| c.fields().first().map(|f| f.name.clone()));
-        let dimension = array
-            .schema()
-            .domain
-            .dimensions
-            .first()
-            .map(|d| d.name.clone());
+        let condition = options.condition.as_ref();
+        let tested = condition.and_then(|c| c.fields().first().map(|f| f.name.clone()));
+        let dimension = array.schema().dimension(0).map(|d| d.name.clone());
         names.extend(tested.or(dimension));
     }
     let conditional = options.condition.is_some();
@@ -95,8 +73,8 @@ async fn aggregate_once(
         None => Layout::Unordered,
     };
     let options = options.fields(names).layout(layout);
-    let bound = &bind(array, &options, waiting).await?;
-    let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
+    let mut bound = bind(array, &options, waiting).await?;
+    let mut totals = Totals::new(&bound, if unread { &[] } else { aggregates })?;
     let mut limit = bound.limit;
     if dense && !conditional {
         // Every cell of a dense array exists, written or not.
@@ -118,24 +96,20 @@ async fn aggregate_once(
             return Ok(totals.finish(aggregates));
         }
     }
+    // Cells that nobody wrote have no values, though without a condition they are among the first.
+    bound.matching_only = limit.is_none() || conditional;
     if let Some(most) = limit {
-        take_first(array, bound, most, &mut totals, waiting).await?;
+        take_first(array, &bound, most, &mut totals, waiting).await?;
     } else if dense {
-        // Cells that nobody wrote have no values.
-        let bound = &BoundOptions {
-            matching_only: true,
-            ..bound.clone()
-        };
-        let mut reader = DenseReader::new(array, bound, waiting).await?;
-        let small = reader.streams();
-        let every = u64::MAX;
+        let mut reader = DenseReader::new(array, &bound, waiting).await?;
+        let (every, small) = (u64::MAX, reader.streams());
         while let Some((cells, mask, _)) =
             reader.next_cells(every, small, Some(&mut totals)).await?
         {
-            totals.update(array.context(), &cells, Some(&mask))?;
+            totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
         }
     } else {
-        let mut reader = SparseReader::new(array, bound, waiting).await?;
+        let mut reader = SparseReader::new(array, &bound, waiting).await?;
         reader.prefer_small_batches();
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
@@ -143,10 +117,7 @@ async fn aggregate_once(
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
         if !totals.later.is_empty() {
-            let fields: Vec<String> = totals
-                .apart()
-                .map(|a| a.column_type().name.to_string())
-                .collect();
+            let fields = totals.apart().map(|a| a.column_type().name.to_string());
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
@@ -190,12 +161,7 @@ async fn take_first(
         }
         return Ok(());
     }
-    // Without a condition cells that nobody wrote are among the first, though they have no values.
-    let any = bound.condition.is_none();
-    let bound = &BoundOptions {
-        matching_only: !any,
-        ..bound.clone()
-    };
+    let any = !bound.matching_only;
     let mut reader = DenseReader::new(array, bound, waiting).await?;
     let small = reader.streams();
     while left > 0 {
@@ -207,7 +173,7 @@ async fn take_first(
             true => walked.min(left),
             false => keep_first(&mut mask, left),
         };
-        totals.update(array.context(), &cells, Some(&mask))?;
+        totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
     }
     Ok(())
 }
@@ -238,7 +204,7 @@ impl Array {
         options: ReadOptions,
         aggregates: &[Aggregate],
     ) -> Result<Vec<AggregateValue>> {
-        aggregate(self, options, aggregates)
+        block_on(aggregate(self, options, aggregates, Waiting::Blocks))
     }
 
     /// As [`Self::aggregate`], for an executor.
@@ -251,8 +217,17 @@ impl Array {
         options: ReadOptions,
         aggregates: &[Aggregate],
     ) -> Result<Vec<AggregateValue>> {
-        aggregate_as(self, options, aggregates, Waiting::Polls).await
+        aggregate(self, options, aggregates, Waiting::Polls).await
     }
+}
+
+/// What has been found of a field, and what metadata says of the tiles that are offered.
+struct FieldTotal {
+    aggregator: Aggregator,
+    /// The greatest of the beginnings of tiles' greatest values: where it is known up to a zero byte.
+    greatest: Option<Vec<u8>>,
+    /// Whether the metadata of some tile does not say enough.
+    unknown: bool,
 }
 
 /// What has been found so far.
@@ -262,12 +237,7 @@ struct Totals {
     /// Cells selected, where that is known without looking.
     all_cells: Option<u64>,
     /// One for each field, in the order of the columns; none if only cells are counted.
-    fields: Vec<Aggregator>,
-    /// The greatest of the beginnings of tiles' greatest values, for each field: where it is known
-    /// up to a zero byte.
-    beginnings: Vec<Option<Vec<u8>>>,
-    /// Whether the metadata of some tile does not say enough of a field.
-    unknown: Vec<bool>,
+    fields: Vec<FieldTotal>,
     /// Whether tiles of which only some fields are known may be read for the others alone.
     may_read_apart: bool,
     /// Those tiles, by fragment and index, and how many cells they have.
@@ -275,102 +245,101 @@ struct Totals {
     later_cells: u64,
 }
 
+impl FieldTotal {
+    /// Takes in cells, all or those that the mask names, in parallel.
+    fn update(
+        &mut self,
+        context: &Context,
+        column: &ColumnBuffers,
+        mask: Option<&[u8]>,
+    ) -> Result<()> {
+        let found = context.install(|| column_total(&self.aggregator, column, mask))?;
+        self.aggregator.merge(found);
+        Ok(())
+    }
+}
+
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
-        let wanted = |name: &str| {
-            aggregates
-                .iter()
-                .filter(|a| a.field() == Some(name))
-                .collect::<Vec<_>>()
-        };
-        let fields = bound.fields.iter().map(|field| {
-            let column_type = field.column_type.clone();
-            let wanted = wanted(&column_type.name);
-            Aggregator::new(column_type, wanted)
+        let fields = bound.fields.iter().filter(|_| !aggregates.is_empty());
+        let fields = fields.map(|field| {
+            let of = |a: &&Aggregate| a.field() == Some(&*field.column_type.name);
+            let wanted = aggregates.iter().filter(of);
+            Ok(FieldTotal {
+                aggregator: Aggregator::new(field.column_type.clone(), wanted)?,
+                greatest: None,
+                unknown: false,
+            })
         });
-        let fields = if aggregates.is_empty() {
-            Vec::new()
-        } else {
-            fields.collect::<Result<_>>()?
-        };
         Ok(Self {
             cells: 0,
             all_cells: None,
-            beginnings: vec![None; fields.len()],
-            unknown: vec![false; fields.len()],
+            fields: fields.collect::<Result<_>>()?,
             may_read_apart: false,
             later: BTreeSet::new(),
             later_cells: 0,
-            fields,
         })
     }
 
-    /// Takes in the cells of a batch, all or those that the mask names, in parallel.
+    /// Takes in the cells of a batch, all or those that the mask names.
     fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
         self.cells += mask.map_or(batch.cell_num as u64, super::count);
-        for (aggregator, column) in self.fields.iter_mut().zip(&batch.columns) {
-            let found = context.install(|| column_total(aggregator, column, mask))?;
-            aggregator.merge(found);
+        for (field, column) in self.fields.iter_mut().zip(&batch.columns) {
+            field.update(context, column, mask)?;
         }
         Ok(())
     }
 
     /// Those of fields that metadata does not say enough of.
     fn apart(&self) -> impl Iterator<Item = &Aggregator> {
-        let fields = self.fields.iter().zip(&self.unknown);
-        fields.filter_map(|(field, unknown)| unknown.then_some(field))
+        let fields = self.fields.iter().filter(|field| field.unknown);
+        fields.map(|field| &field.aggregator)
     }
 
     /// Takes in the cells of tiles whose other fields are taken in already.
     fn update_apart(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
-        let fields = self.fields.iter_mut().zip(&self.unknown);
-        let fields = fields.filter_map(|(field, unknown)| unknown.then_some(field));
-        for (aggregator, column) in fields.zip(&batch.columns) {
-            let found = context.install(|| column_total(aggregator, column, None))?;
-            aggregator.merge(found);
+        let fields = self.fields.iter_mut().filter(|field| field.unknown);
+        for (field, column) in fields.zip(&batch.columns) {
+            field.update(context, column, None)?;
         }
         Ok(())
     }
 
     fn finish(&self, aggregates: &[Aggregate]) -> Vec<AggregateValue> {
-        aggregates
-            .iter()
-            .map(|aggregate| match aggregate.field() {
-                None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
-                Some(name) => {
-                    let of = self.fields.iter().find(|f| &*f.column_type().name == name);
-                    of.map_or(AggregateValue::Null, |aggregator| {
-                        aggregator.finish(aggregate)
-                    })
-                }
-            })
-            .collect()
+        let value = |aggregate: &Aggregate| match aggregate.field() {
+            None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
+            Some(name) => {
+                let mut fields = self.fields.iter().map(|field| &field.aggregator);
+                let of = fields.find(|of| &*of.column_type().name == name);
+                of.map_or(AggregateValue::Null, |of| of.finish(aggregate))
+            }
+        };
+        aggregates.iter().map(value).collect()
     }
 }
 
 impl WholeTiles for Totals {
     fn sections(&self, fragment: &Fragment) -> Vec<Section> {
-        let wanted = self.fields.iter().filter_map(|aggregator| {
-            let field = same_field(fragment, aggregator.column_type())?;
-            Some(sections(fragment, field, aggregator.wants_values()))
+        let wanted = self.fields.iter().filter_map(|of| {
+            let field = same_field(fragment, of.aggregator.column_type())?;
+            Some(sections(fragment, field, of.aggregator.wants_values()))
         });
         wanted.flatten().collect()
     }
 
     fn see(&mut self, fragment: &Fragment, tile: WholeTile) {
-        let known = self.beginnings.iter_mut().zip(&mut self.unknown);
-        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
-            let Some(field) = same_field(fragment, aggregator.column_type()) else {
-                *unknown = true;
+        for of in &mut self.fields {
+            let Some(field) = same_field(fragment, of.aggregator.column_type()) else {
+                of.unknown = true;
                 continue;
             };
             let facts = tile_facts(fragment, field, tile.tile, tile.cell_num);
-            match aggregator.beginning_of_max(&facts) {
-                Some(begins) if greatest.as_deref() < Some(begins) => {
-                    *greatest = Some(begins.to_vec());
+            match of.aggregator.beginning_of_max(&facts) {
+                Some(begins) if of.greatest.as_deref() < Some(begins) => {
+                    of.greatest = Some(begins.to_vec());
                 }
                 Some(_) => {}
-                None => *unknown |= !aggregator.can_use(&facts),
+                None => of.unknown |= !of.aggregator.can_use(&facts),
             }
         }
     }
@@ -383,14 +352,14 @@ impl WholeTiles for Totals {
     fn take(&mut self, fragment: &Fragment, tile: WholeTile) -> Result<bool> {
         let mut facts = Vec::with_capacity(self.fields.len());
         let (mut all, mut some) = (true, false);
-        let known = self.beginnings.iter().zip(&self.unknown);
-        for (aggregator, (greatest, unknown)) in self.fields.iter().zip(known) {
+        for of in &self.fields {
+            let (aggregator, unknown) = (&of.aggregator, of.unknown);
             let field = same_field(fragment, aggregator.column_type());
             let mut known =
                 field.map(|field| tile_facts(fragment, field, tile.tile, tile.cell_num));
             if let Some(known) = &mut known {
                 let begins = aggregator.beginning_of_max(known);
-                if begins.is_some() && begins < greatest.as_deref() {
+                if begins.is_some() && begins < of.greatest.as_deref() {
                     known.max = begins;
                 }
             }
@@ -406,10 +375,9 @@ impl WholeTiles for Totals {
         if !(all || some && self.may_read_apart) {
             return Ok(false);
         }
-        let fields = self.fields.iter_mut().zip(&self.unknown).zip(&facts);
-        for ((aggregator, unknown), facts) in fields {
-            if let Some(facts) = facts.filter(|_| all || !unknown) {
-                aggregator.update_from_stats(&facts);
+        for (of, facts) in self.fields.iter_mut().zip(&facts) {
+            if let Some(facts) = facts.filter(|_| all || !of.unknown) {
+                of.aggregator.update_from_stats(&facts);
             }
         }
         if !all {
@@ -443,10 +411,7 @@ fn column_total(
         })
         .collect::<Result<Vec<_>>>()?;
     // In order, so that sums of reals do not depend on which thread was faster.
-    Ok(parts
-        .into_iter()
-        .fold(aggregator.fork(), |mut total, part| {
-            total.merge(part);
-            total
-        }))
+    let mut total = aggregator.fork();
+    parts.into_iter().for_each(|part| total.merge(part));
+    Ok(total)
 }

@@ -41,7 +41,7 @@ pub(super) struct DecodeTask<'t> {
     piece: TilePiece<'t>,
 }
 
-enum TilePiece<'t> {
+pub(super) enum TilePiece<'t> {
     Chunk {
         chunk: Chunk<'t>,
         out: &'t mut [u8],
@@ -51,7 +51,7 @@ enum TilePiece<'t> {
         data: &'t mut [u8],
         offsets: &'t mut [u64],
     },
-    /// The same as words: `len` bytes of strings.
+    /// The same, to the words that differ, of strings of `len` bytes.
     Words {
         len: usize,
         ids: &'t mut [[u8; 4]],
@@ -86,26 +86,13 @@ impl<'t> FilteredTile<'t> {
             let (out, later) = from_chunk.split_at_mut(chunk.original_len as usize);
             rest = later;
             at = chunk.output_end();
-            let piece = TilePiece::Chunk { chunk, out };
-            tasks.push(DecodeTask { of: self, piece });
+            tasks.push(self.task(TilePiece::Chunk { chunk, out }));
         }
         Ok(())
     }
 
-    /// Decoding of a tile of strings that holds their offsets.
-    pub fn strings(self, data: &'t mut [u8], offsets: &'t mut [u64]) -> DecodeTask<'t> {
-        let piece = TilePiece::Strings { data, offsets };
-        DecodeTask { of: self, piece }
-    }
-
-    /// As [`Self::strings`], to the words that differ, of strings of `len` bytes.
-    pub fn words(
-        self,
-        len: usize,
-        ids: &'t mut [[u8; 4]],
-        words: &'t mut StringWords,
-    ) -> DecodeTask<'t> {
-        let piece = TilePiece::Words { len, ids, words };
+    /// Decoding of a piece of the tile.
+    pub fn task(self, piece: TilePiece<'t>) -> DecodeTask<'t> {
         DecodeTask { of: self, piece }
     }
 
@@ -124,19 +111,14 @@ impl DecodeTask<'_> {
     }
 
     fn run(self) -> Result<()> {
-        let FilteredTile {
-            bytes,
-            ctx,
-            pipeline,
-            ..
-        } = self.of;
+        let (bytes, ctx, pipeline) = (self.of.bytes, &self.of.ctx, self.of.pipeline);
         let decoded = with_scratch(|scratch| match self.piece {
-            TilePiece::Chunk { chunk, out } => pipeline.decode_chunk(&ctx, &chunk, out, scratch),
+            TilePiece::Chunk { chunk, out } => pipeline.decode_chunk(ctx, &chunk, out, scratch),
             TilePiece::Strings { data, offsets } => {
-                pipeline.decode_string_tile(&ctx, bytes, data, offsets, scratch)
+                pipeline.decode_string_tile(ctx, bytes, data, offsets, scratch)
             }
             TilePiece::Words { len, ids, words } => pipeline
-                .decode_string_words(&ctx, bytes, len, ids, scratch)
+                .decode_string_words(ctx, bytes, len, ids, scratch)
                 .map(|decoded| *words = decoded),
         });
         decoded.map_err(|source| self.of.corrupt(source))

@@ -79,19 +79,13 @@ impl<'a> TileShape<'a> {
         let fragment = fragment_of(array, request.fragment)?;
         let schema: &ArraySchema = fragment.schema();
         let field = fragment.stored_field(request.field);
-        let Some((datatype, cell_val_num)) = field.layout(schema) else {
+        let Some(ctx) = filter_context(array, fragment, field) else {
             return Err(Error::Internal(format!(
                 "fragment {} has no field {field:?}",
                 fragment.name()
             )));
         };
-        let version = fragment.footer().version;
-        let ctx = FilterContext {
-            version,
-            datatype,
-            cell_val_num,
-            key: array.context().key(),
-        };
+        let (datatype, cell_val_num) = (ctx.datatype, ctx.cell_val_num);
         let beyond = || {
             let reason = "its cells exceed the address space".to_owned();
             Error::decode(fragment.name(), DecodeError::invalid("tile", 0, reason))
@@ -135,10 +129,9 @@ impl<'a> TileShape<'a> {
         };
         shape.in_data = var.is_some() && shape.pipeline().keeps_offsets_in_data(&ctx);
         // The offsets file then has nothing to tell.
-        shape.place = if shape.in_data {
-            usize::MAX
-        } else {
-            place(FilePart::Data)
+        shape.place = match shape.in_data {
+            true => usize::MAX,
+            false => place(FilePart::Data),
         };
         Ok(shape)
     }
@@ -185,10 +178,9 @@ pub(in crate::read) struct StoredPart<'a> {
 }
 
 impl StoredPart<'_> {
-    /// Bytes of the unfiltered tile.
-    pub fn len(&self) -> Result<usize> {
-        let len = self.cell_num.checked_mul(self.cell_size);
-        len.ok_or_else(|| Error::Internal("a tile beyond the address space".into()))
+    /// Bytes of the unfiltered tile: no more than can be addressed, as [`TileShape::new`] has checked.
+    pub fn len(&self) -> usize {
+        self.cell_num * self.cell_size
     }
 }
 
@@ -231,8 +223,23 @@ pub(in crate::read) fn fixed_parts<'a>(
     Ok((values, validity.transpose()?))
 }
 
+/// How a stored field of a fragment was filtered, if there is such a field.
+fn filter_context<'a>(
+    array: &'a Array,
+    fragment: &Fragment,
+    field: Field,
+) -> Option<FilterContext<'a>> {
+    let (datatype, cell_val_num) = field.layout(fragment.schema())?;
+    Some(FilterContext {
+        version: fragment.footer().version,
+        datatype,
+        cell_val_num,
+        key: array.context().key(),
+    })
+}
+
 /// The filters of a stored field.
-fn pipeline_of(schema: &ArraySchema, field: Field) -> &Pipeline {
+pub(in crate::read) fn pipeline_of(schema: &ArraySchema, field: Field) -> &Pipeline {
     match field {
         Field::Attribute(i) => schema.filters_of(FieldIndex::Attribute(i)),
         Field::Dimension(i) => schema.filters_of(FieldIndex::Dimension(i)),
@@ -242,19 +249,9 @@ fn pipeline_of(schema: &ArraySchema, field: Field) -> &Pipeline {
 
 /// Whether the tiles of a fragment's field are strings that can be decoded to words.
 pub(in crate::read) fn holds_words(array: &Array, fragment: &Fragment, field: Field) -> bool {
-    let schema = fragment.schema();
     let field = fragment.stored_field(field);
-    field
-        .layout(schema)
-        .is_some_and(|(datatype, cell_val_num)| {
-            let ctx = FilterContext {
-                version: fragment.footer().version,
-                datatype,
-                cell_val_num,
-                key: array.context().key(),
-            };
-            pipeline_of(schema, field).keeps_offsets_in_data(&ctx)
-        })
+    let pipeline = pipeline_of(fragment.schema(), field);
+    filter_context(array, fragment, field).is_some_and(|ctx| pipeline.keeps_offsets_in_data(&ctx))
 }
 
 /// The stored tiles that loading a request reads.

@@ -15,6 +15,7 @@ use crate::read::fetch::Fetcher;
 use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{CopyList, fill_cells};
+use azulejo_format::DecodeError;
 use azulejo_format::fragment::Field;
 use std::ops::Range;
 
@@ -54,7 +55,8 @@ impl Assembler<'_> {
     ) -> Result<(Vec<Filled>, Option<Vec<u8>>)> {
         // 1. Memory for the fields of the condition.
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
-        let mut buffers = FixedBuffer::of(others, batch.cells, self.fetcher.pool())?;
+        let buffer = |field| FixedBuffer::new(field, batch.cells, self.fetcher.pool());
+        let mut buffers = others.iter().map(buffer).collect::<Result<Vec<_>>>()?;
         let more = others.iter().zip(&mut buffers);
         let mut outs: Vec<FieldOut<'_>> = outs
             .into_iter()
@@ -88,7 +90,10 @@ impl Assembler<'_> {
                 _ => Err(Error::Internal("a field without memory".into())),
             });
         let mask = match self.condition {
-            Some(_) => self.mask(batch, &views.collect::<Result<Vec<FieldView<'_>>>>()?)?,
+            Some(condition) => {
+                let views = views.collect::<Result<Vec<FieldView<'_>>>>()?;
+                Some(self.mask(condition, batch, &views)?)
+            }
             None => None,
         };
         let fills = |mask: &&Vec<u8>| unmatched == Unmatched::Fill && mask.contains(&0);
@@ -99,7 +104,11 @@ impl Assembler<'_> {
                     (_, Some(BatchColumn::Cells(column))) => {
                         *column = refilled(column, field, mask)?;
                     }
-                    (FieldOut::Fixed(out), None) => self.refill(mask, out)?,
+                    // Coordinates stay as they are.
+                    (FieldOut::Fixed(out), None) if matches!(field.field, Field::Attribute(_)) => {
+                        let validity = out.validity.as_deref_mut();
+                        fill_masked(self.array.context(), mask, &field.fill, out.data, validity)?;
+                    }
                     _ => {}
                 }
             }
@@ -110,25 +119,6 @@ impl Assembler<'_> {
             None => Filled::Placed { values: 0 },
         });
         Ok((filled.collect(), mask))
-    }
-
-    /// Makes cells whose mask is 0 read as fill values; coordinates stay as they are.
-    fn refill(&self, mask: &[u8], out: &mut FixedOut<'_>) -> Result<()> {
-        let FixedOut {
-            field,
-            data,
-            validity,
-        } = out;
-        match field.field {
-            Field::Attribute(_) => fill_masked(
-                self.array.context(),
-                mask,
-                &field.fill,
-                data,
-                validity.as_deref_mut(),
-            ),
-            _ => Ok(()),
-        }
     }
 
     /// Asks for the tiles of a batch in the order in which [`Self::cells`] takes them.
@@ -226,14 +216,11 @@ impl Assembler<'_> {
     fn threads(&self, layers: &[Layer<'_, '_>]) -> usize {
         let tiles = layers.iter().flat_map(|layer| layer.tiles.iter().flatten());
         let cost = |part: &StoredPart<'_>| {
-            (part.range.end - part.range.start).saturating_add(part.len().unwrap_or(0) as u64)
+            (part.range.end - part.range.start).saturating_add(part.len() as u64)
         };
         let most = tiles.map(cost).max().unwrap_or(0).max(1);
-        let context = self.array.context();
-        context
-            .threads()
-            .min(usize::try_from(self.budget.tiles / most).unwrap_or(usize::MAX))
-            .max(1)
+        let room = usize::try_from(self.budget.tiles / most).unwrap_or(usize::MAX);
+        self.array.context().threads().min(room).max(1)
     }
 
     /// Cuts the tasks of a batch into groups that are fetched together.
@@ -292,7 +279,7 @@ impl Assembler<'_> {
                 let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
                 self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
-                    let copies = batch.copies.get(task.copies.clone());
+                    let copies = batch.copies_of(task);
                     fill_cells(&batch.copies, copies, &[1], out, &(0..batch.cells))?;
                 }
                 values.push(Some(value));
@@ -330,32 +317,24 @@ impl Assembler<'_> {
             return Ok(());
         }
         let reason = format!("tile {} has {cell_num} cells, not {expected}", task.tile);
-        let source = azulejo_format::DecodeError::invalid("tile", 0, reason);
+        let source = DecodeError::invalid("tile", 0, reason);
         Err(Error::decode(fragment.name(), source))
     }
 
     /// Which cells of a task's tile are needed.
     pub fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
-        let copies = batch.copies.get(task.copies.clone());
-        let cells: usize = copies.iter().map(|c| batch.copies.cells(c)).sum();
         let whole = self.dense(task).map(|f| f.tile_cell_num(task.tile));
-        if whole.is_none_or(|whole| cells as u64 >= whole) {
+        if whole.is_none_or(|whole| batch.cells_of(task) >= whole) {
             return Cells::All;
         }
-        Cells::Spans(batch.copies.spans(
-            copies,
-            &(0..batch.cells),
-            SPAN_GAP_BYTES / cell_size.max(1),
-        ))
+        let (copies, all) = (batch.copies_of(task), 0..batch.cells);
+        let gap = SPAN_GAP_BYTES / cell_size.max(1);
+        Cells::Spans(batch.copies.spans(copies, &all, gap))
     }
 
     /// Writes the coordinates along a dimension.
     fn coordinates(&self, batch: &BatchPlan, d: usize, out: &mut [u8]) {
-        let (Some(axis), Some(selection)) =
-            (self.plan.grid.axes().get(d), self.plan.selection.get(d))
-        else {
-            return;
-        };
+        let (axis, selection) = (&self.plan.grid.axes()[d], &self.plan.selection[d]);
         let size = out.len().checked_div(batch.cells).unwrap_or(1);
         let mut value = vec![0; size];
         for placed in &batch.boxes {

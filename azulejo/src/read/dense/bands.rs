@@ -11,7 +11,7 @@ use super::plan::{BatchPlan, TileTask};
 use super::scatter;
 use super::stored::{ReadWindow, Stored, StoredTileBytes, corrupt, in_file};
 use crate::array::short_read_is_corrupt;
-use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::buffer_pool::PoolBuffer;
 use crate::error::{Error, Result};
 use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::read::fetch::{FetchedBytes, Fetcher, TileFile};
@@ -85,7 +85,6 @@ pub(super) fn fill_layers(
         with_scratch(|scratch| {
             let mut filler = Filler {
                 fetcher,
-                pool: fetcher.pool(),
                 batch,
                 band: &band.cells,
                 out,
@@ -147,12 +146,11 @@ fn bands(
     threads: usize,
 ) -> Vec<OutputBand> {
     let band_of = |(i, task): (usize, &TileTask)| {
-        let copies = batch.copies.get(task.copies.clone());
+        let copies = batch.copies_of(task);
         let reaches = copies.iter().map(|copy| batch.copies.reach(copy));
         let cells = reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
-        let spans = batch
-            .copies
-            .spans(copies, &cells, SPAN_GAP_BYTES / cell_size.max(1));
+        let gap = SPAN_GAP_BYTES / cell_size.max(1);
+        let spans = batch.copies.spans(copies, &cells, gap);
         // A cell costs its chunk.
         let bytes = spans.iter().fold(0usize, |sum, span| {
             let cells = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
@@ -174,23 +172,18 @@ fn bands(
             _ => clusters.push(band),
         }
     }
-    let total = clusters
-        .iter()
-        .fold(0usize, |sum, c| sum.saturating_add(c.bytes));
-    let wanted = if total < PARALLEL_BYTES {
-        1
-    } else {
-        threads * BANDS_PER_THREAD
+    let bytes = clusters.iter().map(|cluster| cluster.bytes);
+    let total = bytes.fold(0, usize::saturating_add);
+    let wanted = match total < PARALLEL_BYTES {
+        true => 1,
+        false => threads * BANDS_PER_THREAD,
     };
-    let (needed, splits) = (
-        threads.min(wanted).div_ceil(clusters.len().max(1)),
-        wanted.div_ceil(clusters.len().max(1)),
-    );
-    let boxes = batch.boxes.first().filter(|_| batch.boxes.len() == 1);
-    let row = boxes
-        .and_then(|b| b.strides.iter().copied().max())
-        .unwrap_or(1)
-        .max(1);
+    let some = clusters.len().max(1);
+    let (needed, splits) = (threads.min(wanted).div_ceil(some), wanted.div_ceil(some));
+    let row = match batch.boxes.as_slice() {
+        [of] => of.strides.iter().copied().max().unwrap_or(1).max(1),
+        _ => 1,
+    };
     let mut bands: Vec<OutputBand> = Vec::new();
     for cluster in clusters {
         // A chunk that two bands need is unfiltered twice: few cuts, unless a thread would have
@@ -228,7 +221,6 @@ fn bands(
 /// Fills one band.
 struct Filler<'f> {
     fetcher: &'f Fetcher,
-    pool: &'f BufferPool,
     batch: &'f BatchPlan,
     band: &'f Range<usize>,
     /// The band's bytes.
@@ -251,12 +243,9 @@ impl Filler<'_> {
         fetched: Option<&FetchedTiles>,
         file: &mut Option<TileFile>,
     ) -> Result<()> {
+        let missing = || Error::Internal("a tile was not fetched".into());
         let stored = match fetched {
-            Some(fetched) => Stored::Bytes(
-                fetched
-                    .get(&part.tile)
-                    .ok_or_else(|| Error::Internal("a tile was not fetched".into()))?,
-            ),
+            Some(fetched) => Stored::Bytes(fetched.get(&part.tile).ok_or_else(missing)?),
             None => {
                 let file = self.fetcher.open(&part.tile, file)?;
                 if file.is_new() {
@@ -285,13 +274,11 @@ impl Filler<'_> {
         stored: Stored<'_>,
         window: &mut ReadWindow,
     ) -> Result<()> {
-        let (copies, size) = (self.batch.copies.get(task.copies.clone()), self.cell_size);
-        let spans = self
-            .batch
-            .copies
-            .spans(copies, self.band, SPAN_GAP_BYTES / size.max(1));
+        let (list, copies) = (&self.batch.copies, self.batch.copies_of(task));
+        let size = self.cell_size;
+        let spans = list.spans(copies, self.band, SPAN_GAP_BYTES / size.max(1));
         let wanted: u64 = spans.iter().map(|s| s.end - s.start).sum();
-        let len = part.len()?;
+        let len = part.len();
         // Writers store tiles without cells in more than one way; none of them matters.
         if len == 0 || wanted == 0 {
             return Ok(());
@@ -299,15 +286,9 @@ impl Filler<'_> {
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
         let scatters = part.stores_as_is
             && matches!(stored, Stored::File(_))
-            && scatter::is_worthwhile(&self.batch.copies, copies, size, len);
-        let mut stored = StoredTileBytes::new(
-            stored,
-            window,
-            self.pool,
-            part.range.clone(),
-            whole,
-            scatters,
-        );
+            && scatter::is_worthwhile(list, copies, size, len);
+        let (pool, range) = (self.fetcher.pool(), part.range.clone());
+        let mut stored = StoredTileBytes::new(stored, window, pool, range, whole, scatters);
         let mut decoder = TileDecoder::new(part.range.end.saturating_sub(part.range.start))
             .sized(len as u64)
             .wanting(&spans, size);
@@ -338,14 +319,10 @@ impl Filler<'_> {
                         None => {
                             let (start, end) = (output.start as usize, output.end as usize);
                             let (tile, _) = cut_cells
-                                .get_or_insert_with(|| (self.pool.take(len), start.div_ceil(size)));
+                                .get_or_insert_with(|| (pool.take(len), start.div_ceil(size)));
+                            let out = tile.get_mut(start..end).unwrap_or_default();
                             part.pipeline
-                                .decode_chunk(
-                                    &part.ctx,
-                                    &chunk,
-                                    tile.get_mut(start..end).unwrap_or_default(),
-                                    self.scratch,
-                                )
+                                .decode_chunk(&part.ctx, &chunk, out, self.scratch)
                                 .map_err(corrupt)?;
                         }
                     }
@@ -355,14 +332,8 @@ impl Filler<'_> {
         match cut_cells {
             Some((tile, first)) => {
                 let bytes = tile.get(first * size..).unwrap_or_default();
-                copy_part(
-                    &self.batch.copies,
-                    copies,
-                    (bytes, first..part.cell_num),
-                    self.out,
-                    self.band,
-                    size,
-                )
+                let cells = (bytes, first..part.cell_num);
+                copy_part(list, copies, cells, self.out, self.band, size)
             }
             None => Ok(()),
         }
@@ -378,24 +349,18 @@ impl Filler<'_> {
         needed: &Range<u64>,
         cells: &Range<usize>,
     ) -> Result<bool> {
-        let copies = self.batch.copies.get(task.copies.clone());
+        let (list, copies) = (&self.batch.copies, self.batch.copies_of(task));
         let window = copy::Window {
             out: self.band.clone(),
             src: cells.clone(),
         };
-        let reads = scatter::scattered_reads(
-            &self.batch.copies,
-            copies,
-            &window,
-            self.out,
-            self.cell_size,
-            self.pool
-                .room(&mut self.buffer, cells.len() * self.cell_size),
-        )?;
-        reads
-            .map(|reads| stored.scatter(chunk, needed, reads))
-            .transpose()
-            .map(|done| done.is_some())
+        let size = self.cell_size;
+        let pool = self.fetcher.pool();
+        let spare = pool.room(&mut self.buffer, cells.len() * size);
+        match scatter::scattered_reads(list, copies, &window, self.out, size, spare)? {
+            Some(reads) => stored.scatter(chunk, needed, reads).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// Takes a chunk, which holds the tile's cells `cells`.
@@ -407,7 +372,7 @@ impl Filler<'_> {
         cells: Range<usize>,
     ) -> Result<()> {
         let (list, size) = (&self.batch.copies, self.cell_size);
-        let copies = list.get(task.copies.clone());
+        let copies = self.batch.copies_of(task);
         if let [copy] = copies
             && let Some(run) = list.as_run(copy)
             && copy.src <= cells.start
@@ -442,9 +407,8 @@ impl Filler<'_> {
                 opened.copy_to(start, row, self.streams).map_err(corrupt)
             });
         }
-        let bytes = self
-            .pool
-            .room(&mut self.buffer, chunk.original_len as usize);
+        let pool = self.fetcher.pool();
+        let bytes = pool.room(&mut self.buffer, chunk.original_len as usize);
         opened.copy_to(0, bytes, false).map_err(corrupt)?;
         copy_part(list, copies, (bytes, cells), self.out, self.band, size)
     }

@@ -4,7 +4,7 @@ use super::plan::BatchPlan;
 use crate::array::Array;
 use crate::condition::{BoundCondition, Tri};
 use crate::error::Result;
-use crate::read::tile_statistics::{field_stats, stats_sections};
+use crate::read::tile_statistics::{stats_sections, verdict};
 use azulejo_format::fragment::{Field, Section};
 use std::collections::HashMap;
 
@@ -18,40 +18,32 @@ pub(super) struct DenseCondition {
 }
 
 impl DenseCondition {
-    pub fn new(condition: BoundCondition) -> Self {
-        Self {
-            condition,
-            tests: HashMap::new(),
-        }
-    }
-
-    /// Prepares the condition for the tiles of fragments, whose sections given back must
-    /// be loaded then.
-    pub fn prepare(
-        &mut self,
+    /// A condition on the tiles of dense fragments, whose sections given back must be loaded then.
+    pub fn new(
         array: &Array,
+        whole: BoundCondition,
         fragments: impl Iterator<Item = usize>,
-    ) -> Vec<(usize, Section)> {
-        let mut sections = Vec::new();
+    ) -> (Self, Vec<(usize, Section)>) {
+        let (mut tests, mut sections) = (HashMap::new(), Vec::new());
         for index in fragments {
             let Some(fragment) = array.fragments().get(index) else {
                 continue;
             };
             let (schema, relabelled) = (fragment.schema(), fragment.relabelled());
-            let condition = self.condition.for_fragment(schema, relabelled);
+            let condition = whole.for_fragment(schema, relabelled);
             let fields = condition.fields().iter().map(|name| fragment.field(name));
             let attribute =
                 |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));
             let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else {
                 continue;
             };
-            let stats = fields
-                .iter()
-                .flat_map(|field| stats_sections(index, *field));
-            sections.extend(stats);
-            self.tests.insert(index, (condition, fields));
+            for field in &fields {
+                sections.extend(stats_sections(index, *field));
+            }
+            tests.insert(index, (condition, fields));
         }
-        sections
+        let condition = whole;
+        (Self { condition, tests }, sections)
     }
 
     /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
@@ -80,10 +72,7 @@ impl DenseCondition {
         let Ok(place) = usize::try_from(tile) else {
             return Ok(false);
         };
-        let stats = fields
-            .iter()
-            .map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
-        let stats = stats.collect::<Result<Vec<_>>>()?;
-        Ok(condition.prune(&|i| stats.get(i).copied().flatten()) == Tri::AllFalse)
+        let cells = fragment.tile_cell_num(tile);
+        Ok(verdict(condition, fields, fragment, place, cells)? == Tri::AllFalse)
     }
 }

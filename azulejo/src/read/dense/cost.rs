@@ -24,17 +24,12 @@ impl BatchCosts<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
         let overlaid = if self.overlaid { 32 } else { 0 };
-        self.fields
-            .iter()
-            .fold(overlaid + u64::from(self.masked), |sum, f| {
-                let fixed = if f.column_type.is_var() {
-                    8
-                } else {
-                    f.column_type.cell_size() as u64
-                };
-                sum.saturating_add(fixed)
-                    .saturating_add(u64::from(f.column_type.nullable))
-            })
+        let bytes = self.fields.iter().map(|field| {
+            let kind = &field.column_type;
+            let fixed = if kind.is_var() { 8 } else { kind.cell_size() };
+            (fixed as u64).saturating_add(u64::from(kind.nullable))
+        });
+        bytes.fold(overlaid + u64::from(self.masked), u64::saturating_add)
     }
 
     /// Cells that leave tiles their part of the budget.
@@ -43,21 +38,14 @@ impl BatchCosts<'_> {
     }
 
     pub fn too_small(&self) -> Error {
-        let what = format!(
-            "one cell of {} and the tile that holds it",
-            self.array.uri()
-        );
-        let tile = self
-            .fields
-            .iter()
-            .map(|f| f.column_type.cell_size() as u64)
-            .max()
-            .unwrap_or(0);
+        let cells = self.fields.iter().map(|f| f.column_type.cell_size() as u64);
+        let tile = cells.max().unwrap_or(0);
         let need = tile
             .saturating_mul(self.plan.grid.tile_cells())
             .saturating_add(self.cell_bytes());
+        let uri = self.array.uri();
         Error::Budget {
-            what,
+            what: format!("one cell of {uri} and the tile that holds it"),
             need: need.max(self.budget.total.saturating_add(1)),
             budget: self.budget.total,
         }
@@ -73,10 +61,8 @@ impl BatchCosts<'_> {
         spent: u64,
     ) -> Result<Option<(BatchPlan, u64)>> {
         // A plan itself takes memory: about 200 bytes a tile.
-        let tiles = piece
-            .iter()
-            .enumerate()
-            .map(|(d, r)| self.plan.tiles_along(d, r));
+        let tiles = piece.iter().enumerate();
+        let tiles = tiles.map(|(d, r)| self.plan.tiles_along(d, r));
         let tiles = tiles.fold(1u64, u64::saturating_mul);
         if tiles.saturating_mul(200) > self.budget.tiles && tiles > 1 {
             return Ok(None);

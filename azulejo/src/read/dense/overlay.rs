@@ -37,12 +37,6 @@ pub(super) struct OwnGrid {
     pub tiles: FragmentGrid,
 }
 
-impl Coordinates {
-    pub fn are_stored(&self) -> bool {
-        matches!(self, Self::Stored)
-    }
-}
-
 /// Where an output cell comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Origin {
@@ -75,7 +69,7 @@ impl<'a> Overlay<'a> {
         };
         let mut origins = vec![nothing; batch.cells];
         for (index, task) in batch.tasks.iter().enumerate() {
-            for copy in batch.copies.get(task.copies.clone()) {
+            for copy in batch.copies_of(task) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {
                         let place = origins.get_mut(row.out + i * row.axis.out);
@@ -99,8 +93,18 @@ impl<'a> Overlay<'a> {
 
     /// Whether a fragment may have cells of the batch: then they have to be added.
     pub fn touches(&self, source: &OverlaidFragment) -> bool {
-        let mut boxes = self.batch.boxes.iter();
-        boxes.any(|placed| meets(self.plan, placed, source))
+        self.batch.boxes.iter().any(|placed| {
+            let axes = self.plan.selection.iter().zip(&placed.positions);
+            let mut axes = axes.zip(&source.bounds);
+            axes.all(|((selection, positions), (low, high))| {
+                selection.runs().iter().any(|run| {
+                    run.position < positions.end
+                        && positions.start < run.position.saturating_add(run.count)
+                        && run.start <= *high
+                        && *low <= run.last()
+                })
+            })
+        })
     }
 
     /// The plan with the cells that were added.
@@ -215,21 +219,6 @@ fn beyond() -> Error {
     Error::Internal("a cell of an overlaid fragment lies outside the result".into())
 }
 
-fn meets(plan: &DensePlan, placed: &PlacedBox, source: &OverlaidFragment) -> bool {
-    plan.selection
-        .iter()
-        .zip(&placed.positions)
-        .zip(&source.bounds)
-        .all(|((selection, positions), (low, high))| {
-            selection.runs().iter().any(|run| {
-                run.position < positions.end
-                    && positions.start < run.position.saturating_add(run.count)
-                    && run.start <= *high
-                    && *low <= run.last()
-            })
-        })
-}
-
 /// The cells of a batch at which offsets are selected.
 fn places(plan: &DensePlan, placed: &PlacedBox, offsets: &[u64]) -> Vec<usize> {
     let mut found = vec![placed.base];
@@ -237,11 +226,8 @@ fn places(plan: &DensePlan, placed: &PlacedBox, offsets: &[u64]) -> Vec<usize> {
         let positions = &placed.positions[d];
         let mut next = Vec::new();
         plan.selection[d].positions_of(*offset, positions.start, positions.end, |position| {
-            next.extend(
-                found
-                    .iter()
-                    .map(|out| out + position as usize * placed.strides[d]),
-            );
+            let out = position as usize * placed.strides[d];
+            next.extend(found.iter().map(|before| before + out));
         });
         found = next;
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::read::BoundField;
 use crate::read::bind::same_field;
 use crate::read::decode::{Cells, TileRequest, load_cost};
-use crate::space::copy::{Axis, CopyList};
+use crate::space::copy::{Axis, Copy, CopyList};
 use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
 use azulejo_format::fragment::Field;
 use std::ops::Range;
@@ -72,11 +72,19 @@ impl BatchPlan {
     /// Bytes of memory that the plan takes.
     pub fn memory(&self) -> u64 {
         let tasks = self.tasks.len() * size_of::<TileTask>();
-        let order = self
-            .order
-            .as_ref()
-            .map_or(0, |order| size_of_val(&order[..]));
+        let order = self.order.as_deref().map_or(0, size_of_val);
         (tasks + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
+    }
+
+    /// The copies of one of the tasks.
+    pub fn copies_of(&self, task: &TileTask) -> &[Copy] {
+        self.copies.get(task.copies.clone())
+    }
+
+    /// How many cells are copied for one of the tasks.
+    pub fn cells_of(&self, task: &TileTask) -> u64 {
+        let cells = self.copies_of(task).iter().map(|c| self.copies.cells(c));
+        cells.sum::<usize>() as u64
     }
 
     /// Joins tasks of the same tile, which several boxes may have brought, and sorts them by tile.
@@ -85,16 +93,12 @@ impl BatchPlan {
         tasks.sort_by_key(|s| (s.fragment, s.tile));
         let mut copies = CopyList::default();
         for task in tasks {
-            let from = copies.len();
-            copies.append(&self.copies, task.copies.clone());
+            let task = task.moved(&self.copies, &mut copies);
             match self.tasks.last_mut() {
                 Some(last) if (last.fragment, last.tile) == (task.fragment, task.tile) => {
-                    last.copies.end = copies.len();
+                    last.copies.end = task.copies.end;
                 }
-                _ => self.tasks.push(TileTask {
-                    copies: from..copies.len(),
-                    ..task
-                }),
+                _ => self.tasks.push(task),
             }
         }
         self.copies = copies;
@@ -103,12 +107,8 @@ impl BatchPlan {
     /// Appends a plan that starts where this one ends.
     pub fn append(&mut self, mut other: Self) {
         for task in other.tasks {
-            let from = self.copies.len();
-            self.copies.append(&other.copies, task.copies.clone());
-            self.tasks.push(TileTask {
-                copies: from..self.copies.len(),
-                ..task
-            });
+            let task = task.moved(&other.copies, &mut self.copies);
+            self.tasks.push(task);
         }
         self.fills.append(&other.fills, 0..other.fills.len());
         self.boxes.append(&mut other.boxes);
@@ -117,6 +117,14 @@ impl BatchPlan {
 }
 
 impl TileTask {
+    /// The task with its copies behind those of another list.
+    fn moved(self, from: &CopyList, to: &mut CopyList) -> Self {
+        let start = to.len();
+        to.append(from, self.copies);
+        let copies = start..to.len();
+        Self { copies, ..self }
+    }
+
     /// What loads cells of a field of the tile; `None` if its fragment has no such field.
     pub fn request(&self, array: &Array, field: &BoundField, cells: Cells) -> Option<TileRequest> {
         Some(TileRequest {
@@ -144,12 +152,6 @@ pub(super) struct DensePlan {
     pub sources: Vec<DenseFragment>,
 }
 
-/// The spans of one dimension that lie in one tile.
-struct TileSpans {
-    tile: u64,
-    spans: Range<usize>,
-}
-
 impl DensePlan {
     /// The whole selection.
     pub fn everything(&self) -> PositionBox {
@@ -157,18 +159,11 @@ impl DensePlan {
     }
 
     /// Number of tiles that a box touches along each dimension.
-    pub fn tiles_along(&self, dimension: usize, positions: &Range<u64>) -> u64 {
-        let (Some(selection), Some(extent)) = (
-            self.selection.get(dimension),
-            self.grid.extents().get(dimension),
-        ) else {
-            return 0;
-        };
-        selection.runs().iter().fold(0u64, |sum, run| {
-            let (from, to) = (
-                positions.start.max(run.position),
-                positions.end.min(run.position.saturating_add(run.count)),
-            );
+    pub fn tiles_along(&self, d: usize, positions: &Range<u64>) -> u64 {
+        let extent = self.grid.extents()[d];
+        self.selection[d].runs().iter().fold(0u64, |sum, run| {
+            let from = positions.start.max(run.position);
+            let to = positions.end.min(run.position.saturating_add(run.count));
             if from >= to {
                 return sum;
             }
@@ -176,6 +171,11 @@ impl DensePlan {
             let last = (run.start + (to - 1 - run.position) * run.step) / extent;
             sum.saturating_add((last - first).saturating_add(1).min(to - from))
         })
+    }
+
+    /// The index, along a dimension, of the tile that a position lies in.
+    pub fn tile_at(&self, d: usize, position: u64) -> u64 {
+        self.selection[d].offset_at(position) / self.grid.extents()[d]
     }
 
     /// Plans a batch of one box in the order given (dimensions from slowest to fastest), to follow
@@ -214,13 +214,14 @@ impl DensePlan {
         self.each_tile(&placed, |tile, sources, parts| {
             let whole: usize = parts.iter().map(|p| p.len()).product();
             // Copies of one task must be neighbours: a task for each fragment, filled span by span.
-            let mut taken: Vec<(usize, Vec<Vec<Range<u64>>>)> = Vec::new();
+            // Each piece is beside the number of its combination of spans.
+            let mut taken: Vec<(usize, Vec<(usize, PositionBox)>)> = Vec::new();
             for combination in 0..whole {
                 let spans = pick(parts, combination);
-                remaining.clear();
-                remaining.push(spans.iter().map(|s| 0..s.count));
+                remaining.ranges.clear();
+                remaining.ranges.extend(spans.iter().map(|s| 0..s.count));
                 for &source in sources.iter().rev() {
-                    if remaining.is_empty() {
+                    if remaining.ranges.is_empty() {
                         break;
                     }
                     let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds())
@@ -234,10 +235,10 @@ impl DensePlan {
                         .collect();
                     let Some(window) = window else { continue };
                     let cut = remaining.take(&window);
-                    if cut.is_empty() {
+                    if cut.ranges.is_empty() {
                         continue;
                     }
-                    let pieces = cut.iter().map(|piece| absolute(piece, combination));
+                    let pieces = cut.iter().map(|piece| (combination, piece.to_vec()));
                     match taken.iter_mut().find(|(s, _)| *s == source as usize) {
                         Some((_, list)) => list.extend(pieces),
                         None => taken.push((source as usize, pieces.collect())),
@@ -252,11 +253,8 @@ impl DensePlan {
                     continue;
                 };
                 let from = batch.copies.len();
-                for piece in &pieces {
-                    let Some((combination, piece)) = piece.split_last() else {
-                        continue;
-                    };
-                    let spans = pick(parts, combination.start as usize);
+                for (combination, piece) in &pieces {
+                    let spans = pick(parts, *combination);
                     self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
                 }
                 let copies = from..batch.copies.len();
@@ -276,34 +274,20 @@ impl DensePlan {
     /// whose non-empty domain may meet its selected cells, and its spans along each dimension.
     pub fn each_tile(&self, placed: &PlacedBox, mut each: impl FnMut(&[u64], &[u32], &[&[Span]])) {
         let ndim = self.grid.ndim();
-        let mut spans = Vec::with_capacity(ndim);
-        let mut groups = Vec::with_capacity(ndim);
-        for ((selection, positions), extent) in self
-            .selection
+        let axes = self.selection.iter().zip(&placed.positions);
+        let spans = axes.zip(self.grid.extents());
+        let spans: Vec<Vec<Span>> = spans
+            .map(|((selection, r), extent)| selection.spans(r.start, r.end, *extent))
+            .collect();
+        let groups: Vec<Vec<&[Span]>> = spans
             .iter()
-            .zip(&placed.positions)
-            .zip(self.grid.extents())
-        {
-            let found = selection.spans(positions.start, positions.end, *extent);
-            let mut tiles: Vec<TileSpans> = Vec::new();
-            for (i, span) in found.iter().enumerate() {
-                match tiles.last_mut() {
-                    Some(last) if last.tile == span.tile => last.spans.end = i + 1,
-                    _ => tiles.push(TileSpans {
-                        tile: span.tile,
-                        spans: i..i + 1,
-                    }),
-                }
-            }
-            spans.push(found);
-            groups.push(tiles);
-        }
+            .map(|spans| spans.chunk_by(|a, b| a.tile == b.tile).collect())
+            .collect();
         let all = (0..self.sources.len())
             .filter_map(|i| u32::try_from(i).ok())
             .collect();
         let mut walk = TileWalk {
             plan: self,
-            spans: &spans,
             groups: &groups,
             tile: vec![0; ndim],
             parts: vec![&[]; ndim],
@@ -370,16 +354,6 @@ fn pick(parts: &[&[Span]], mut combination: usize) -> Vec<Span> {
     parts.iter().map(choose).collect()
 }
 
-/// A piece with the number of its combination of spans behind it.
-fn absolute(piece: &[Range<u64>], combination: usize) -> Vec<Range<u64>> {
-    let number = combination as u64;
-    piece
-        .iter()
-        .cloned()
-        .chain(std::iter::once(number..number))
-        .collect()
-}
-
 /// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are
 /// none.
 fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
@@ -393,8 +367,8 @@ fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
 /// A walk over the tiles of a box that narrows the candidate fragments dimension by dimension.
 struct TileWalk<'a> {
     plan: &'a DensePlan,
-    spans: &'a [Vec<Span>],
-    groups: &'a [Vec<TileSpans>],
+    /// By dimension: the spans that lie in each tile.
+    groups: &'a [Vec<&'a [Span]>],
     tile: Vec<u64>,
     parts: Vec<&'a [Span]>,
     /// By depth: the sources that meet the tile along the dimensions chosen so far.
@@ -408,24 +382,17 @@ impl TileWalk<'_> {
             each(&self.tile, sources, &self.parts);
             return;
         };
-        for group in &self.groups[d] {
-            let part = &self.spans[d][group.spans.clone()];
-            self.tile[d] = group.tile;
+        for part in &self.groups[d] {
+            self.tile[d] = part[0].tile;
             self.parts[d] = part;
             let first = part.iter().map(|s| s.start).min().unwrap_or(0);
-            let last = part
-                .iter()
-                .map(|s| s.start + (s.count - 1) * s.step)
-                .max()
-                .unwrap_or(0);
+            let ends = part.iter().map(|s| s.start + (s.count - 1) * s.step);
+            let last = ends.max().unwrap_or(0);
             let (known, next) = self.candidates.split_at_mut(depth + 1);
             next[0].clear();
             next[0].extend(known[depth].iter().copied().filter(|&source| {
-                let bounds = self
-                    .plan
-                    .sources
-                    .get(source as usize)
-                    .and_then(|s| s.grid.bounds().get(d));
+                let source = self.plan.sources.get(source as usize);
+                let bounds = source.and_then(|s| s.grid.bounds().get(d));
                 bounds.is_some_and(|(low, high)| *low <= last && *high >= first)
             }));
             self.descend(depth + 1, each);
@@ -447,18 +414,6 @@ impl Boxes {
         }
     }
 
-    fn clear(&mut self) {
-        self.ranges.clear();
-    }
-
-    fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    fn push(&mut self, ranges: impl Iterator<Item = Range<u64>>) {
-        self.ranges.extend(ranges);
-    }
-
     fn iter(&self) -> impl Iterator<Item = &[Range<u64>]> {
         self.ranges.chunks_exact(self.ndim)
     }
@@ -470,12 +425,12 @@ impl Boxes {
     fn take(&mut self, window: &[Range<u64>]) -> Boxes {
         let mut taken = Boxes::new(self.ndim);
         let mut left = Boxes::new(self.ndim);
-        for piece in self.ranges.chunks_exact(self.ndim) {
+        for piece in self.iter() {
             let common =
                 |(a, b): (&Range<u64>, &Range<u64>)| a.start.max(b.start)..a.end.min(b.end);
             let cut: Vec<Range<u64>> = piece.iter().zip(window).map(common).collect();
             if cut.iter().any(Range::is_empty) {
-                left.push(piece.iter().cloned());
+                left.ranges.extend_from_slice(piece);
                 continue;
             }
             // What sticks out on either side, dimension by dimension; the rest shrinks to the cut.
@@ -483,16 +438,14 @@ impl Boxes {
             for d in 0..self.ndim {
                 for side in [rest[d].start..cut[d].start, cut[d].end..rest[d].end] {
                     if !side.is_empty() {
-                        left.push(
-                            rest.iter()
-                                .enumerate()
-                                .map(|(i, r)| if i == d { side.clone() } else { r.clone() }),
-                        );
+                        let first = left.ranges.len();
+                        left.ranges.extend_from_slice(&rest);
+                        left.ranges[first + d] = side;
                     }
                 }
                 rest[d] = cut[d].clone();
             }
-            taken.push(cut.into_iter());
+            taken.ranges.extend(cut);
         }
         *self = left;
         taken

@@ -30,12 +30,8 @@ pub(super) fn point_batch(
     let mut offsets = vec![0; ndim];
     for point in range.clone() {
         locate(array, plan, points, point, &mut offsets)?;
-        keys.extend(
-            plan.grid
-                .tile_order()
-                .iter()
-                .map(|&d| offsets[d] / plan.grid.extents()[d]),
-        );
+        let tile = plan.grid.tile_order().iter();
+        keys.extend(tile.map(|&d| offsets[d] / plan.grid.extents()[d]));
         keys.extend(order.iter().map(|&d| offsets[d]));
     }
     let key = |point: usize| {
@@ -53,10 +49,8 @@ pub(super) fn point_batch(
         _ => false,
     };
     for neighbours in sorted.chunk_by(follows) {
-        let Some((_, first)) = neighbours
-            .first()
-            .and_then(|point| key(*point).split_at_checked(ndim))
-        else {
+        let first = neighbours.first().map(|point| key(*point));
+        let Some((_, first)) = first.and_then(|key| key.split_at_checked(ndim)) else {
             continue;
         };
         let mut positions: PositionBox = vec![0..0; ndim];
@@ -88,27 +82,17 @@ fn locate(
 ) -> Result<()> {
     let current = array.schema().current_domain.ranges();
     for (d, (axis, column)) in plan.grid.axes().iter().zip(&points.coordinates).enumerate() {
-        let size = array
-            .schema()
-            .domain
-            .dimensions
-            .get(d)
-            .map_or(1, |d| d.datatype.size());
+        let dimension = array.schema().dimension(d);
+        let size = dimension.map_or(1, |dimension| dimension.datatype.size());
+        let current = current.and_then(|ranges| ranges.get(d));
+        let within = current.and_then(|range| axis.offsets_of(range));
+        let is_inside =
+            |offset: &u64| within.is_none_or(|(low, high)| (low..=high).contains(offset));
         let offset = column
             .get(point, size)
-            .and_then(|bytes| axis.offset_of(bytes))
-            .filter(|offset| {
-                let within = current
-                    .and_then(|ranges| ranges.get(d))
-                    .and_then(|r| axis.offsets_of(r));
-                within.is_none_or(|(low, high)| (low..=high).contains(offset))
-            });
-        let Some(offset) = offset else {
-            return Err(Error::InvalidArgument(format!(
-                "point {point} lies outside the domain"
-            )));
-        };
-        offsets[d] = offset;
+            .and_then(|bytes| axis.offset_of(bytes));
+        let outside = || Error::InvalidArgument(format!("point {point} lies outside the domain"));
+        offsets[d] = offset.filter(is_inside).ok_or_else(outside)?;
     }
     Ok(())
 }

@@ -88,9 +88,7 @@ impl Reads<'_> {
         match self.reads.last_mut() {
             Some(last) if gap <= GAP => {
                 if gap > 0 {
-                    let (unwanted, spare) =
-                        std::mem::take(&mut self.spare).split_at_mut_checked(gap)?;
-                    self.spare = spare;
+                    let unwanted = self.spare.split_off_mut(..gap)?;
                     last.pieces.push(IoSliceMut::new(unwanted));
                 }
                 last.pieces.push(place);

@@ -63,12 +63,16 @@ impl Assembler<'_> {
             self.check(task, tile.cell_num)?;
         }
         let is_small = batch.cells.saturating_mul(16) < PARALLEL_BYTES;
+        let band = batch.cells.div_ceil(if is_small { 1 } else { 4 }).max(1);
+        let starts = (0..batch.cells).step_by(band);
         Ok(VarCells {
             batch,
             field,
             tiles: loaded.into_iter().zip(tiles).collect(),
             lacking,
-            bands: bands(batch.cells, if is_small { 1 } else { 4 }),
+            bands: starts
+                .map(|start| start..(start + band).min(batch.cells))
+                .collect(),
         })
     }
 }
@@ -85,7 +89,7 @@ pub(super) struct VarCells<'v> {
 
 impl<'v> VarCells<'v> {
     pub fn copies(&self, task: &TileTask) -> &'v [Copy] {
-        self.batch.copies.get(task.copies.clone())
+        self.batch.copies_of(task)
     }
 
     /// Whether some cells read as the fill value.
@@ -186,13 +190,4 @@ impl<'v> VarCells<'v> {
         }
         Ok(Some(validity.into()))
     }
-}
-
-/// Cuts cells into at most `parts` bands of equal length.
-fn bands(cells: usize, parts: usize) -> Vec<Range<usize>> {
-    let each = cells.div_ceil(parts).max(1);
-    let starts = (0..cells).step_by(each);
-    starts
-        .map(|start| start..(start + each).min(cells))
-        .collect()
 }

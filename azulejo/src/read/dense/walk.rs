@@ -132,7 +132,7 @@ fn next_tiles(
     loop {
         if cutter.is_done() {
             let Some(at) = next.take() else { break };
-            let (tile, after) = tile_at(costs.plan, &at);
+            let (tile, after) = tile_box(costs.plan, &at);
             *cutter = Cutter::new(tile, order);
             *next = after;
         }
@@ -160,14 +160,8 @@ fn next_tiles(
 }
 
 /// Where to end a box along a dimension instead of within a tile.
-fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
-    let (Some(selection), Some(extent)) = (
-        plan.selection.get(dimension),
-        plan.grid.extents().get(dimension),
-    ) else {
-        return positions.end;
-    };
-    let tile = |position: u64| selection.offset_at(position) / extent;
+fn align(plan: &DensePlan, d: usize, positions: Range<u64>) -> u64 {
+    let tile = |position: u64| plan.tile_at(d, position);
     let last = tile(positions.end - 1);
     if tile(positions.end) != last {
         return positions.end;
@@ -179,22 +173,21 @@ fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
 
 /// Whether a box begins and ends between tiles along every dimension, or where the selection does.
 fn cuts_no_tile(plan: &DensePlan, piece: &PositionBox) -> bool {
-    let axes = plan.selection.iter().zip(plan.grid.extents()).zip(piece);
-    axes.into_iter().all(|((selection, extent), positions)| {
-        let tile = |position: u64| selection.offset_at(position) / extent;
-        let between = |at: u64| at == 0 || at >= selection.len() || tile(at) != tile(at - 1);
+    piece.iter().enumerate().all(|(d, positions)| {
+        let (tile, len) = (|at: u64| plan.tile_at(d, at), plan.selection[d].len());
+        let between = |at: u64| at == 0 || at >= len || tile(at) != tile(at - 1);
         between(positions.start) && between(positions.end)
     })
 }
 
 /// The selected box of the tile that the positions `at` lie in, and where the next tile begins.
-fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
+fn tile_box(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
     let end = |d: usize| {
-        let (selection, extent) = (&plan.selection[d], plan.grid.extents()[d]);
-        let tile = selection.offset_at(at[d]) / extent;
-        // There are at most `extent` positions in a tile.
-        let last = selection.len().min(at[d].saturating_add(extent));
-        first_where(at[d]..last, |at| selection.offset_at(at) / extent > tile)
+        let tile = plan.tile_at(d, at[d]);
+        // There are at most so many positions in a tile.
+        let last = at[d].saturating_add(plan.grid.extents()[d]);
+        let last = plan.selection[d].len().min(last);
+        first_where(at[d]..last, |at| plan.tile_at(d, at) > tile)
     };
     let tile: PositionBox = (0..at.len()).map(|d| at[d]..end(d)).collect();
     let mut next = at.to_vec();

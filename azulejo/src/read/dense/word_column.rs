@@ -3,17 +3,14 @@
 use super::assemble::{Assembler, Unmatched};
 use super::plan::BatchPlan;
 use crate::column::{ColumnBuffers, WordColumn, repeat_cell};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::read::BoundField;
 use crate::read::decode::{Cells, WORD_ID, holds_words};
+use crate::read::output::words::{count_on, first_words, too_many};
 use crate::read::parallel::{each, split};
 use crate::space::copy::copy_cells;
 use azulejo_format::filter::StringWords;
 use std::ops::Range;
-
-fn too_many() -> Error {
-    Error::Unsupported("more than 4 billion texts in a batch".into())
-}
 
 impl Assembler<'_> {
     /// Whether the cells of a field come as words: texts, if that is wanted, of which all tiles of
@@ -29,10 +26,8 @@ impl Assembler<'_> {
                 unmatched == Unmatched::Fill || tested.any(|name| *name == field.column_type.name)
             })
         };
-        let mut tiles = batch
-            .tasks
-            .iter()
-            .filter_map(|task| task.request(self.array, field, Cells::All));
+        let tasks = batch.tasks.iter();
+        let mut tiles = tasks.filter_map(|task| task.request(self.array, field, Cells::All));
         self.words
             && field.column_type.is_var()
             && !is_looked_at()
@@ -47,15 +42,11 @@ impl Assembler<'_> {
         // 1. The tiles, whose words count on from one to the next.
         let mut words = Vec::new();
         let mut cells = self.var_cells(batch, field, Some(&mut words)).await?;
-        let mut count = 0u32;
-        for ((_, tile), words) in cells.tiles.iter_mut().zip(&words) {
-            if count > 0 {
-                for id in tile.data.as_chunks_mut::<WORD_ID>().0 {
-                    *id = u32::from_le_bytes(*id).wrapping_add(count).to_le_bytes();
-                }
+        let (firsts, count) = first_words(&words)?;
+        for ((_, tile), first) in cells.tiles.iter_mut().zip(firsts) {
+            if first > 0 {
+                count_on(tile.data.as_chunks_mut().0, first);
             }
-            let more = u32::try_from(words.len()).map_err(|_| too_many())?;
-            count = count.checked_add(more).ok_or_else(too_many)?;
         }
 
         // 2. The fill value, where a cell has none of them.
@@ -72,10 +63,8 @@ impl Assembler<'_> {
         }
 
         // 3. Each cell's place.
-        let pieces = split(
-            &mut ids,
-            cells.bands.iter().map(|band| band.len() * WORD_ID),
-        );
+        let bytes = cells.bands.iter().map(|band| band.len() * WORD_ID);
+        let pieces = split(&mut ids, bytes);
         let work: Vec<(&Range<usize>, &mut [u8])> = cells.bands.iter().zip(pieces).collect();
         each(self.array.context(), work, |(band, out)| {
             for (task, tile) in &cells.tiles {

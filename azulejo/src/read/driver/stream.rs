@@ -51,9 +51,7 @@ pub struct ReadStream {
 
 /// How far a stream is.
 enum StreamState {
-    /// Nothing was asked for.
-    Begins(Array, Box<ReadOptions>),
-    /// The names of the array are looked up.
+    /// The names of the array are looked up, or will be.
     Binds(Array, Binding),
     /// A batch was given out.
     Goes(Box<ArrayReader>),
@@ -79,8 +77,10 @@ impl Array {
     /// [`Array::read`] are the stream's first item.
     #[must_use]
     pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
+        let array = self.clone();
+        let binding = async move { bind(&array, &options, Waiting::Polls).await };
         ReadStream {
-            state: StreamState::Begins(self.clone(), Box::new(options)),
+            state: StreamState::Binds(self.clone(), Box::pin(binding)),
             bound: None,
             words: false,
         }
@@ -132,20 +132,8 @@ impl ReadStream {
 
     /// The next cells.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BatchColumns>>> {
-        let mut running: NextBatch = 'next: {
-            let (array, mut binding) = match std::mem::replace(&mut self.state, StreamState::Ended)
-            {
-                StreamState::Begins(array, options) => {
-                    let of = array.clone();
-                    let binding = async move { bind(&of, &options, Waiting::Polls).await };
-                    (array, Box::pin(binding) as Binding)
-                }
-                StreamState::Binds(array, binding) => (array, binding),
-                StreamState::Goes(reader) => break 'next Box::pin(next(*reader)),
-                StreamState::Reads(running) => break 'next running,
-                StreamState::Ended => return Poll::Ready(None),
-            };
-            match binding.as_mut().poll(cx) {
+        let mut running: NextBatch = match std::mem::replace(&mut self.state, StreamState::Ended) {
+            StreamState::Binds(array, mut binding) => match binding.as_mut().poll(cx) {
                 Poll::Pending => {
                     self.state = StreamState::Binds(array, binding);
                     return Poll::Pending;
@@ -154,10 +142,13 @@ impl ReadStream {
                     bound.words = self.words;
                     let bound = Arc::new(bound);
                     self.bound = Some(Arc::clone(&bound));
-                    break 'next Box::pin(first(array, bound));
+                    Box::pin(first(array, bound))
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
-            }
+            },
+            StreamState::Goes(reader) => Box::pin(next(*reader)),
+            StreamState::Reads(running) => running,
+            StreamState::Ended => return Poll::Ready(None),
         };
         match running.as_mut().poll(cx) {
             Poll::Pending => {
@@ -258,9 +249,7 @@ mod record_batches {
             self.pieces = Some(Pieces::of(cells, converter)?);
             Ok(())
         }
-    }
 
-    impl RecordBatchStream {
         fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
             loop {
                 if let Some(piece) = self.next_piece() {

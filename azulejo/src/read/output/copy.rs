@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::read::{BoundField, FillProgress};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// What was copied, and which buffer was the first without room.
 pub(in crate::read) struct Copied {
@@ -87,16 +88,12 @@ pub(in crate::read) fn copy(
         .zip(out.iter_mut())
         .zip(&mut progress.written)
     {
-        let (from, to) = byte_range(column, done, cells);
-        let start = written.data;
-        written.data += to - from;
-        CopyPiece::cut_bytes(
-            &mut buffers.data[start..written.data],
-            &column.data[from..to],
-            &mut pieces,
-        );
+        let bytes = byte_range(column, done, cells);
+        let (from, to) = (bytes.start as u64, written.data as u64);
+        let place = written.data..written.data + bytes.len();
+        written.data = place.end;
+        CopyPiece::cut_bytes(&mut buffers.data[place], &column.data[bytes], &mut pieces);
         if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
-            let (from, to) = (from as u64, start as u64);
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
             let places = &mut places[progress.cells..progress.cells + cells];
             let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
@@ -144,15 +141,15 @@ pub(in crate::read) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> 
 }
 
 /// Where the values of `cells` cells from `first` on lie in a column, in bytes.
-fn byte_range(column: &ColumnBuffers, first: usize, cells: usize) -> (usize, usize) {
+fn byte_range(column: &ColumnBuffers, first: usize, cells: usize) -> Range<usize> {
     match &column.offsets {
         Some(offsets) => {
             let offsets = offsets.typed_data::<u64>();
-            (offsets[first] as usize, offsets[first + cells] as usize)
+            offsets[first] as usize..offsets[first + cells] as usize
         }
         None => {
             let size = column.column_type.cell_size();
-            (first * size, (first + cells) * size)
+            first * size..(first + cells) * size
         }
     }
 }
@@ -189,22 +186,17 @@ fn room(
             .unwrap_or(cells),
     };
     if in_data < fit {
-        let (from, to) = byte_range(column, done + in_data, 1);
-        (fit, error) = (in_data, too_small("data", to - from, data));
+        let need = byte_range(column, done + in_data, 1).len();
+        (fit, error) = (in_data, too_small("data", need, data));
     }
     // A cell has one of each.
-    let offsets = column
-        .offsets
-        .as_ref()
-        .map(|_| out.offsets.as_ref().map_or(0, |o| o.len()));
-    let validity = column
-        .validity
-        .as_ref()
-        .map(|_| out.validity.as_ref().map_or(0, |v| v.len()));
-    for (part, have, bytes) in [("offsets", offsets, 8), ("validity", validity, 1)] {
-        if let Some(have) = have
-            && have.saturating_sub(cells_written) < fit
-        {
+    let offsets = out.offsets.as_ref().map_or(0, |o| o.len());
+    let validity = out.validity.as_ref().map_or(0, |v| v.len());
+    for (part, is_there, have, bytes) in [
+        ("offsets", column.offsets.is_some(), offsets, 8),
+        ("validity", column.validity.is_some(), validity, 1),
+    ] {
+        if is_there && have.saturating_sub(cells_written) < fit {
             fit = have.saturating_sub(cells_written);
             error = too_small(part, bytes, have * bytes);
         }

@@ -39,19 +39,13 @@ impl<'o> FixedOut<'o> {
     /// so many.
     pub fn take_first(&mut self, cells: usize) -> Self {
         fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
-            let all = std::mem::take(bytes);
-            let (first, rest) = all.split_at_mut(len.min(all.len()));
-            *bytes = rest;
-            first
+            let len = len.min(bytes.len());
+            bytes.split_off_mut(..len).unwrap_or_default()
         }
-        let data = first(
-            &mut self.data,
-            cells.saturating_mul(self.field.column_type.cell_size()),
-        );
-        let validity = self
-            .validity
-            .as_mut()
-            .map(|validity| first(validity, cells));
+        let bytes = cells.saturating_mul(self.field.column_type.cell_size());
+        let data = first(&mut self.data, bytes);
+        let validity = self.validity.as_mut();
+        let validity = validity.map(|validity| first(validity, cells));
         Self {
             field: self.field,
             data,
@@ -108,25 +102,15 @@ pub(in crate::read) struct FixedBuffer {
 }
 
 impl FixedBuffer {
-    /// Memory for `cells` cells of each field.
-    pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
-        let buffers = fields.iter().map(|field| Self::new(field, cells, pool));
-        buffers.collect()
-    }
-
     /// Memory for `cells` cells of a field.
     pub fn new(field: &BoundField, cells: usize, pool: &BufferPool) -> Result<Self> {
         let kind = &field.column_type;
-        let bytes = match kind.is_var() {
-            true => Some(0),
-            false => cells.checked_mul(kind.cell_size()),
-        };
-        let bytes =
-            bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
-        let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
+        let cells = if kind.is_var() { 0 } else { cells };
+        let bytes = cells.checked_mul(kind.cell_size());
+        let beyond = || Error::Internal("a column beyond the address space".into());
         Ok(Self {
-            data: pool.take(bytes),
-            validity,
+            data: pool.take(bytes.ok_or_else(beyond)?),
+            validity: (kind.nullable && !kind.is_var()).then(|| pool.take(cells)),
         })
     }
 

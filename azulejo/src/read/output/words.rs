@@ -4,6 +4,7 @@ use super::fixed::{FixedBuffer, FixedOut};
 use crate::buffer_pool::BufferPool;
 use crate::column::WordColumn;
 use crate::error::{Error, Result};
+use crate::read::decode::WORD_ID;
 use crate::read::{BoundField, FillCell};
 use crate::space::CellSlab;
 use azulejo_format::filter::StringWords;
@@ -19,13 +20,36 @@ pub(in crate::read) struct WordsOut<'o> {
 impl WordsOut<'_> {
     /// The memory of the first `cells` cells and `tiles` tiles, which is left out of this one.
     pub fn take_first(&mut self, cells: usize, tiles: usize) -> Self {
-        let all = std::mem::take(&mut self.words);
-        let (words, rest) = all.split_at_mut(tiles.min(all.len()));
-        self.words = rest;
+        let tiles = tiles.min(self.words.len());
         Self {
             ids: self.ids.take_first(cells),
-            words,
+            words: self.words.split_off_mut(..tiles).unwrap_or_default(),
         }
+    }
+}
+
+/// There are more words than an index tells apart.
+pub(in crate::read) fn too_many() -> Error {
+    Error::Unsupported("more than 4 billion texts in a batch".into())
+}
+
+/// The index of each tile's first word, where they count on from one tile to the next, and of how
+/// many words.
+pub(in crate::read) fn first_words(tiles: &[StringWords]) -> Result<(Vec<u32>, u32)> {
+    let mut firsts = Vec::with_capacity(tiles.len());
+    let mut count = 0u32;
+    for words in tiles {
+        firsts.push(count);
+        let more = u32::try_from(words.len()).map_err(|_| too_many())?;
+        count = count.checked_add(more).ok_or_else(too_many)?;
+    }
+    Ok((firsts, count))
+}
+
+/// Lets indices of a tile's words count on from the first of them.
+pub(in crate::read) fn count_on(ids: &mut [[u8; WORD_ID]], first: u32) {
+    for id in ids {
+        *id = u32::from_le_bytes(*id).wrapping_add(first).to_le_bytes();
     }
 }
 
@@ -68,23 +92,13 @@ impl WordsBuffer {
     ///
     /// For example tiles of 3 and of 5 words: an index of the second tile becomes 3 more.
     pub fn into_column(mut self, text: &BoundField, slabs: &[CellSlab]) -> Result<WordColumn> {
-        let too_many = || Error::Unsupported("more than 4 billion texts in a batch".into());
-        let mut firsts = Vec::with_capacity(self.words.len());
-        let mut count = 0u32;
-        for words in &self.words {
-            firsts.push(count);
-            let more = u32::try_from(words.len()).map_err(|_| too_many())?;
-            count = count.checked_add(more).ok_or_else(too_many)?;
-        }
+        let (firsts, _) = first_words(&self.words)?;
         if firsts.last().is_some_and(|first| *first > 0) {
-            let mut ids = self.ids.out(&self.field).data.as_chunks_mut::<4>().0;
+            let mut ids = self.ids.out(&self.field).data.as_chunks_mut::<WORD_ID>().0;
             for slab in slabs {
-                let (here, later) = ids.split_at_mut((slab.len as usize).min(ids.len()));
-                ids = later;
-                let first = firsts.get(slab.tile as usize).copied().unwrap_or(0);
-                for id in here {
-                    *id = u32::from_le_bytes(*id).wrapping_add(first).to_le_bytes();
-                }
+                let cells = (slab.len as usize).min(ids.len());
+                let here = ids.split_off_mut(..cells).unwrap_or_default();
+                count_on(here, firsts.get(slab.tile as usize).copied().unwrap_or(0));
             }
         }
         let cell_num = CellSlab::total(slabs);

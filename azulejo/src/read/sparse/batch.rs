@@ -2,7 +2,7 @@
 
 use super::columns;
 use super::merge::{MergeRule, merge};
-use super::plan::Portion;
+use super::plan::{CellBounds, Portion};
 use super::query::SparseQuery;
 use super::tile::BatchTile;
 use super::tiles::{self, WantedTile};
@@ -17,6 +17,7 @@ use crate::space::CellSlab;
 use crate::space::cell_bound::CellBound;
 use crate::space::keys::{self, KeySet, KeyTile, RowSelection};
 use azulejo_format::fragment::Field;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Prefetching: asks for what portions surely need, in the order in which it is needed. That is
@@ -108,19 +109,13 @@ pub(super) async fn columns_of(
     }
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
-    let fits = match &output {
-        Output::Caller {
-            columns, progress, ..
-        } => {
-            output.room().is_some_and(|room| cells <= room)
-                && columns::have_room(query, &slots, columns, progress)?
-        }
-        Output::Own => false,
-    };
+    let room = output.room().unwrap_or(0);
     let mut memory = match output {
         Output::Caller {
             columns, progress, ..
-        } if fits => OutputMemory::Caller(columns, progress),
+        } if cells <= room && columns::have_room(query, &slots, columns, progress)? => {
+            OutputMemory::Caller(columns, progress)
+        }
         _ => {
             let as_words = columns::as_words(query, &slots);
             let of = (cells, slots.len());
@@ -137,18 +132,15 @@ pub(super) fn slots_of<'a>(
     query: &'a SparseQuery,
     portion: &Portion<'a>,
 ) -> Result<Vec<BatchTile<'a>>> {
-    let slots = portion
-        .tiles
-        .iter()
-        .map(|tile| BatchTile::of_portion(query, tile, portion));
+    let (from, to) = &portion.bounds;
+    let slots = portion.tiles.iter().map(|tile| {
+        let is_shared = from.as_ref().is_some_and(|from| tile.lower < *from)
+            || to.as_ref().is_some_and(|to| tile.upper >= *to);
+        BatchTile::new(query, tile, portion.keyed, is_shared)
+    });
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
-        slots.sort_by(|a, b| {
-            b.tile
-                .part
-                .cmp(&a.tile.part)
-                .then(a.tile.tile.cmp(&b.tile.tile))
-        });
+        slots.sort_by_key(|slot| (Reverse(slot.tile.part), slot.tile.tile));
     } else if portion.keyed {
         slots.sort_by_key(|slot| (slot.tile.part, slot.tile.tile));
     }
@@ -175,12 +167,8 @@ pub(super) async fn examine(query: &SparseQuery, slots: &mut [BatchTile<'_>]) ->
         }
         Ok(())
     };
-    each(
-        query.array.context(),
-        slots.chunks_mut(some).collect(),
-        examine,
-    )
-    .map(drop)
+    let work = slots.chunks_mut(some).collect();
+    each(query.array.context(), work, examine).map(drop)
 }
 
 /// Works on each slot: on all threads if there are several, as waking one takes long for a tile.
@@ -198,34 +186,23 @@ async fn examine_together(query: &SparseQuery, slots: &mut [BatchTile<'_>]) -> R
     let selective = slots.iter().map(|slot| slot.selective_dimension(query));
     let selective: Vec<Option<usize>> = selective.collect();
     if selective.iter().any(Option::is_some) {
-        let fields = selective
-            .iter()
-            .map(|d| d.map(Field::Dimension).into_iter().collect());
-        load(query, slots, fields.collect(), |_| Cells::All).await?;
-        each_slot(query, slots, |at, slot| {
-            match selective.get(at).copied().flatten() {
-                Some(dimension) => slot.select_along(query, &[dimension]),
-                None => Ok(()),
-            }
+        let dimension = |at: usize| selective.get(at).copied().flatten();
+        let field = |at, _: &BatchTile<'_>| Vec::from_iter(dimension(at).map(Field::Dimension));
+        load(query, slots, field, |_| Cells::All).await?;
+        each_slot(query, slots, |at, slot| match dimension(at) {
+            Some(dimension) => slot.select_along(query, &[dimension]),
+            None => Ok(()),
         })?;
     }
 
     // 2. All keys: which cells exist and are selected.
-    let keys = slots.iter().map(|slot| match slot.selected.len() {
-        0 => Vec::new(),
-        _ => slot.key_fields(query),
-    });
-    let keys = keys.collect();
+    let keys = |_, slot: &BatchTile<'_>| slot.key_fields(query);
     load(query, slots, keys, |slot| slot.candidates()).await?;
     each_slot(query, slots, |_, slot| slot.select(query))?;
     query.operation.check()?;
 
     // 3. Conditions and deletes: which of them are results.
-    let tests = slots.iter().map(|slot| match slot.selected.len() {
-        0 => Vec::new(),
-        _ => slot.test_fields(query),
-    });
-    let tests = tests.collect();
+    let tests = |_, slot: &BatchTile<'_>| slot.test_fields(query);
     load(query, slots, tests, |_| Cells::All).await?;
     each_slot(query, slots, |_, slot| {
         if slot.selected.len() == 0 {
@@ -242,17 +219,19 @@ async fn examine_together(query: &SparseQuery, slots: &mut [BatchTile<'_>]) -> R
     })
 }
 
-/// Loads the given fields of slots that are not loaded yet, as one batch of IO; of dimensions only
-/// the given cells.
+/// Loads the given fields of slots with cells that are not loaded yet, as one batch of IO; of
+/// dimensions only the given cells.
 async fn load(
     query: &SparseQuery,
     slots: &mut [BatchTile<'_>],
-    fields: Vec<Vec<Field>>,
+    fields: impl Fn(usize, &BatchTile<'_>) -> Vec<Field>,
     cells: impl Fn(&BatchTile<'_>) -> Cells,
 ) -> Result<()> {
     let (mut places, mut wanted) = (Vec::new(), Vec::new());
-    for ((at, slot), fields) in slots.iter().enumerate().zip(fields) {
-        let missing = fields.into_iter().filter(|f| !slot.loaded.contains_key(f));
+    let some = slots.iter().enumerate();
+    for (at, slot) in some.filter(|(_, slot)| slot.selected.len() > 0) {
+        let missing = fields(at, slot).into_iter();
+        let missing = missing.filter(|f| !slot.loaded.contains_key(f));
         let missing: BTreeSet<Field> = missing.collect();
         if missing.is_empty() {
             continue;
@@ -260,11 +239,9 @@ async fn load(
         let cells = cells(slot);
         for field in missing {
             places.push((at, field));
-            let is_coordinate = matches!(field, Field::Dimension(_));
-            let cells = if is_coordinate {
-                cells.clone()
-            } else {
-                Cells::All
+            let cells = match field {
+                Field::Dimension(_) => cells.clone(),
+                _ => Cells::All,
             };
             wanted.push(WantedTile {
                 request: slot.request(field, cells),
@@ -292,15 +269,20 @@ async fn load(
     Ok(())
 }
 
-/// The selected cells of slots in the order in which they are stored: those of slots whose tests have
-/// no outcome apart from that.
+/// The number of a slot.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a batch has fewer than 2^32 tiles"
 )]
+const fn number(slot: usize) -> u32 {
+    slot as u32
+}
+
+/// The selected cells of slots in the order in which they are stored: those of slots whose tests have
+/// no outcome apart from that.
 fn stored(start: usize, members: &[BatchTile<'_>], slabs: &mut Vec<CellSlab>) {
     for (i, slot) in members.iter().enumerate() {
-        let at = (start + i) as u32;
+        let at = number(start + i);
         match &slot.selected {
             RowSelection::All(0) => {}
             RowSelection::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
@@ -315,11 +297,7 @@ fn stored(start: usize, members: &[BatchTile<'_>], slabs: &mut Vec<CellSlab>) {
 /// Whether a tile that meets no other has its results in the order asked for after all: of strings
 /// that are ASCII there is one order only. Keys would cost twice what reading does. A tile of a
 /// fragment that meets others has tests of its own for merging, which order its cells too.
-fn lies_in_order(
-    query: &SparseQuery,
-    members: &[BatchTile<'_>],
-    bounds: &(Option<CellBound>, Option<CellBound>),
-) -> bool {
+fn lies_in_order(query: &SparseQuery, members: &[BatchTile<'_>], bounds: &CellBounds) -> bool {
     let ([slot], (None, None)) = (members, bounds) else {
         return false;
     };
@@ -339,33 +317,22 @@ fn lies_in_order(
 
 /// The keys of the cells that slots have selected, those within `[from, to)` if bounds are given. Cells
 /// outside the bounds of their tile lie at its ends, as in [`BatchTile::place_of`].
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a batch has fewer than 2^32 tiles"
-)]
 pub(super) fn keys_of(
     query: &SparseQuery,
     members: &[BatchTile<'_>],
     from: Option<&CellBound>,
     to: Option<&CellBound>,
 ) -> Result<KeySet> {
+    let missing = || Error::Internal("coordinates were not loaded".into());
     let mut tiles = Vec::with_capacity(members.len());
-    for (i, slot) in members
-        .iter()
-        .enumerate()
-        .filter(|(_, slot)| slot.selected.len() > 0)
-    {
-        let view = |d| {
-            slot.view(Field::Dimension(d))
-                .ok_or_else(|| Error::Internal("coordinates were not loaded".into()))
-        };
-        let coordinates = (0..query.order.dimensions().len())
-            .map(view)
-            .collect::<Result<Vec<_>>>()?;
+    let some = members.iter().enumerate();
+    for (i, slot) in some.filter(|(_, slot)| slot.selected.len() > 0) {
+        let views = 0..query.order.dimensions().len();
+        let views = views.map(|d| slot.view(Field::Dimension(d)).ok_or_else(missing));
         tiles.push(KeyTile {
-            coordinates,
+            coordinates: views.collect::<Result<_>>()?,
             rows: &slot.selected,
-            slot: i as u32,
+            slot: number(i),
         });
     }
     let context = query.array.context();
@@ -380,33 +347,30 @@ pub(super) fn keys_of(
 }
 
 /// The cells of slots in the order asked for.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a batch has fewer than 2^32 tiles"
-)]
 pub(super) fn ordered(
     query: &SparseQuery,
     start: usize,
     members: &[BatchTile<'_>],
-    (from, to): &(Option<CellBound>, Option<CellBound>),
+    (from, to): &CellBounds,
     slabs: &mut Vec<CellSlab>,
 ) -> Result<()> {
     let set = keys_of(query, members, from.as_ref(), to.as_ref())?;
-    let times: Vec<Result<&[[u8; 8]], u64>> = members
-        .iter()
-        .map(|slot| match slot.loaded.get(&Field::Timestamps) {
-            Some(tile) => Ok(tile.data.as_chunks::<8>().0),
-            None => Err(slot.fragment.time_range().start),
-        })
-        .collect();
+    let times = members.iter();
+    let times = times.map(|slot| match slot.loaded.get(&Field::Timestamps) {
+        Some(tile) => Ok(tile.data.as_chunks::<8>().0),
+        None => Err(slot.fragment.time_range().start),
+    });
+    let times: Vec<Result<&[[u8; 8]], u64>> = times.collect();
     let latest = |slot: u32, cell: u32| match times.get(slot as usize) {
-        Some(Ok(times)) => times
-            .get(cell as usize)
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        Some(Ok(times)) => {
+            let time = times.get(cell as usize);
+            time.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        }
         Some(Err(start)) => *start,
         None => 0,
     };
-    let duplicates = if query.allows_dups || !members.iter().any(|slot| slot.of.merges) {
+    let allows_dups = query.array.schema().allows_dups;
+    let duplicates = if allows_dups || !members.iter().any(|slot| slot.of.merges) {
         MergeRule::Keep
     } else if query.versions {
         MergeRule::Versions(&latest)
@@ -416,15 +380,13 @@ pub(super) fn ordered(
         MergeRule::First
     };
     let results: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.results.as_deref()).collect();
-    let merged = query
-        .array
-        .context()
-        .install(|| merge(set, duplicates, &results));
+    let context = query.array.context();
+    let merged = context.install(|| merge(set, duplicates, &results));
     if start == 0 && slabs.is_empty() {
         *slabs = merged;
     } else {
         slabs.extend(merged.into_iter().map(|slab| CellSlab {
-            tile: slab.tile + start as u32,
+            tile: slab.tile + number(start),
             ..slab
         }));
     }

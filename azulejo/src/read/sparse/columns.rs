@@ -32,23 +32,19 @@ pub(super) fn have_room(
     columns: &[ColumnMut<'_>],
     progress: &FillProgress,
 ) -> Result<bool> {
-    for (i, (bound, (column, written))) in query
-        .fields
-        .iter()
-        .zip(columns.iter().zip(&progress.written))
-        .enumerate()
-    {
+    let memory = columns.iter().zip(&progress.written);
+    for (i, (bound, (column, written))) in query.fields.iter().zip(memory).enumerate() {
         if !bound.column_type.is_var() {
             continue;
         }
         let mut need = 0u64;
         for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
-            let bytes = match slot.of.fields.get(i).copied().flatten() {
+            let metadata = slot.fragment.loaded();
+            let bytes = match slot.field(i) {
                 Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
-                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => slot
-                    .fragment
-                    .loaded()
-                    .var_tile_size(field, slot.tile.tile as u64)?,
+                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
+                    metadata.var_tile_size(field, slot.tile.tile as u64)?
+                }
                 Some(field) => slot.view(field).map_or(0, |view| view.data.len() as u64),
                 None => (bound.fill.bytes.len() as u64).saturating_mul(slot.tile.cell_num.into()),
             };
@@ -77,7 +73,7 @@ pub(super) fn prefetch(
     for i in 0..query.fields.len() {
         let mut stored = Vec::new();
         for (slot, _) in slots.iter().zip(&used).filter(|(_, used)| used.cells > 0) {
-            let field = slot.of.fields.get(i).copied().flatten();
+            let field = slot.field(i);
             if let Some(field) = field.filter(|field| !slot.loaded.contains_key(field)) {
                 // Who needs the tile is told what is wrong with it.
                 let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), &mut stored);
@@ -109,18 +105,17 @@ pub(super) async fn fill(
     let mut first = 0;
     for members in slots.chunks_mut(some) {
         let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let (here, later) = rest.split_at(rest.partition_point(|slab| slab.tile < next));
-        let here = here.iter().map(|slab| CellSlab {
+        let here = rest.split_off(..rest.partition_point(|slab| slab.tile < next));
+        let here = here.unwrap_or_default().iter().map(|slab| CellSlab {
             tile: slab.tile - first,
             ..*slab
         });
         let here: Vec<CellSlab> = here.collect();
         let cells = cells_of(&here)?;
-        let outs = outs
-            .iter_mut()
-            .filter_map(|out| out.take_first(cells, members.len()));
-        let outs = outs.collect();
-        (rest, first) = (later, next);
+        let outs = outs.iter_mut();
+        let outs = outs.filter_map(|out| out.take_first(cells, members.len()));
+        let outs: Vec<FieldOut<'_>> = outs.collect();
+        first = next;
         if cells > 0 {
             work.push((members, here, outs));
         }
@@ -160,13 +155,12 @@ async fn fill_together(
         all.push(match out {
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
-                let (kind, fill) = (&bound.column_type, &bound.fill);
-                let column = gather_bands(context, &bands, &tiles, kind, fill)?;
+                let column = gather_bands(context, &bands, &tiles, bound)?;
                 Filled::Own(BatchColumn::Cells(column))
             }
             FieldOut::Var(out) => {
                 let (tiles, _) = column.load(query).await?;
-                let values = gather_var(context, &bands, &tiles, &bound.fill, out)?;
+                let values = gather_var(context, &bands, &tiles, bound, out)?;
                 Filled::Placed { values }
             }
             FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
@@ -176,11 +170,15 @@ async fn fill_together(
             }
         });
         for slot in slots.iter_mut() {
-            if let Some(Some(field)) = slot.of.fields.get(i) {
-                let mut later = slot.of.fields.iter().skip(i + 1);
-                if !later.any(|later| later.as_ref() == Some(field)) {
-                    slot.loaded.remove(field);
-                }
+            if let Some(field) = slot.field(i)
+                && !slot
+                    .of
+                    .fields
+                    .iter()
+                    .skip(i + 1)
+                    .any(|later| *later == Some(field))
+            {
+                slot.loaded.remove(&field);
             }
         }
     }
@@ -204,9 +202,8 @@ async fn place<'w>(
     column.place_whole(slots, whole, field, &mut *data, validity.as_deref_mut());
     let (tiles, placed) = column.load(query).await?;
     let source = (tiles.as_slice(), placed.as_slice());
-    let cells = (&field.column_type, &field.fill);
     let context = query.array.context();
-    gather_fixed(context, bands, source, cells, (data, validity))?;
+    gather_fixed(context, bands, source, field, (data, validity))?;
     Ok(Filled::Placed { values: 0 })
 }
 
@@ -216,12 +213,11 @@ pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool
     let holds_words = |column: usize| {
         let mut needed = slots.iter().filter(|slot| slot.selected.len() > 0);
         needed.all(|slot| {
-            let field = slot.of.fields.get(column).copied().flatten();
-            slot.places.is_none()
-                && field.is_some_and(|field| {
-                    !slot.loaded.contains_key(&field)
-                        && holds_words(&query.array, slot.fragment, field)
-                })
+            let field = slot.field(column).filter(|_| slot.places.is_none());
+            field.is_some_and(|field| {
+                let is_loaded = slot.loaded.contains_key(&field);
+                !is_loaded && holds_words(&query.array, slot.fragment, field)
+            })
         })
     };
     let fields = query.fields.iter().enumerate();
@@ -235,9 +231,8 @@ pub(super) struct ColumnTiles<'w> {
     tiles: Vec<Option<Arc<Tile>>>,
     /// Slots whose cells are unfiltered where they belong.
     placed: Vec<bool>,
-    /// What has to be loaded, and for which slot.
-    wanted: Vec<WantedTile<'w>>,
-    slots: Vec<usize>,
+    /// What has to be loaded, and for which slot; slots ascend.
+    wanted: Vec<(usize, WantedTile<'w>)>,
 }
 
 impl<'w> ColumnTiles<'w> {
@@ -252,17 +247,14 @@ impl<'w> ColumnTiles<'w> {
             tiles: vec![None; slots.len()],
             placed: vec![false; slots.len()],
             wanted: Vec::new(),
-            slots: Vec::new(),
         };
         let needed = slots.iter().zip(used).zip(spans).enumerate();
         for (at, ((slot, _), cells)) in needed.filter(|(_, ((_, used), _))| used.cells > 0) {
-            let Some(field) = slot.of.fields.get(column).copied().flatten() else {
+            let Some(field) = slot.field(column) else {
                 continue;
             };
             if let Some(tile) = slot.loaded.get(&field) {
-                if let Some(place) = tiles.tiles.get_mut(at) {
-                    *place = Some(Arc::clone(tile));
-                }
+                tiles.tiles[at] = Some(Arc::clone(tile));
                 continue;
             }
             let whole = slot.request(field, Cells::All);
@@ -276,13 +268,13 @@ impl<'w> ColumnTiles<'w> {
                 None if may_be_cached => Cells::All,
                 None => cells.clone(),
             };
-            tiles.slots.push(at);
-            tiles.wanted.push(WantedTile {
+            let wanted = WantedTile {
                 request: slot.request(field, cells),
                 may_be_cached: may_be_cached && slot.is_partial(),
                 places: slot.places.as_deref(),
                 target: DecodeTarget::default(),
-            });
+            };
+            tiles.wanted.push((at, wanted));
         }
         Ok(tiles)
     }
@@ -291,9 +283,8 @@ impl<'w> ColumnTiles<'w> {
     /// texts.
     fn ask_for_words(&mut self, words: &'w mut [StringWords]) {
         let mut words = words.iter_mut().enumerate();
-        for (wanted, at) in self.wanted.iter_mut().zip(&self.slots) {
+        for (at, wanted) in &mut self.wanted {
             wanted.may_be_cached = false;
-            // Slots ascend.
             wanted.target.words = words.find(|(slot, _)| slot == at).map(|(_, words)| words);
         }
     }
@@ -308,29 +299,19 @@ impl<'w> ColumnTiles<'w> {
         data: &'w mut [u8],
         validity: Option<&'w mut [u8]>,
     ) {
-        let mut direct: Vec<(usize, usize)> = Vec::new();
-        for (i, (wanted, at)) in self.wanted.iter().zip(&self.slots).enumerate() {
-            let Some(Some(start)) = whole.get(*at) else {
-                continue;
-            };
-            if !wanted.may_be_cached {
-                direct.push((*start, i));
-            }
-        }
-        direct.sort_unstable();
+        let direct = self.wanted.iter_mut();
+        let direct = direct.filter(|(_, wanted)| !wanted.may_be_cached);
+        let direct = direct.filter_map(|(at, wanted)| Some((whole[*at]?, *at, wanted)));
+        let mut direct: Vec<(usize, usize, &mut WantedTile<'w>)> = direct.collect();
+        direct.sort_by_key(|(start, ..)| *start);
         let size = bound.column_type.cell_size();
         let mut data = UnusedBytes::new(data);
         let mut validity = validity.map(UnusedBytes::new);
-        for (start, i) in direct {
-            let (Some(wanted), Some(at)) = (self.wanted.get_mut(i), self.slots.get(i)) else {
-                continue;
-            };
-            let cells = slots.get(*at).map_or(0, |slot| slot.tile.cell_num as usize);
+        for (start, at, wanted) in direct {
+            let cells = slots[at].tile.cell_num as usize;
             wanted.target.data = data.take(start * size, cells * size);
             wanted.target.validity = validity.as_mut().and_then(|v| v.take(start, cells));
-            if let Some(placed) = self.placed.get_mut(*at) {
-                *placed = wanted.target.data.is_some();
-            }
+            self.placed[at] = wanted.target.data.is_some();
         }
     }
 
@@ -340,11 +321,10 @@ impl<'w> ColumnTiles<'w> {
         query: &SparseQuery,
     ) -> Result<(Vec<Option<Arc<Tile>>>, Vec<bool>)> {
         let mut tiles = self.tiles;
-        let loaded = tiles::load_on_threads(query, self.wanted).await?;
-        for (at, tile) in self.slots.into_iter().zip(loaded) {
-            if let Some(place) = tiles.get_mut(at) {
-                *place = Some(tile);
-            }
+        let (slots, wanted): (Vec<usize>, Vec<_>) = self.wanted.into_iter().unzip();
+        let loaded = tiles::load_on_threads(query, wanted).await?;
+        for (at, tile) in slots.into_iter().zip(loaded) {
+            tiles[at] = Some(tile);
         }
         Ok((tiles, self.placed))
     }
@@ -367,16 +347,14 @@ fn spans(slots: &[BatchTile<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cell
             list.push(slab.start..slab.start + u64::from(slab.len));
         }
     }
-    lists
-        .into_iter()
-        .map(|mut list| {
-            if list.is_empty() {
-                return Cells::All;
-            }
-            list.sort_unstable_by_key(|span| span.start);
-            Cells::Spans(runs(list.into_iter()))
-        })
-        .collect()
+    let cells = lists.into_iter().map(|mut list| {
+        if list.is_empty() {
+            return Cells::All;
+        }
+        list.sort_unstable_by_key(|span| span.start);
+        Cells::Spans(runs(list.into_iter()))
+    });
+    cells.collect()
 }
 
 /// By slot, where its cells begin in the result, if all of them follow one another there.

@@ -14,12 +14,11 @@ use crate::column::{FieldView, Tile};
 use crate::condition::Tri;
 use crate::error::{Error, Result};
 use crate::read::load::load;
-use crate::read::tile_statistics::field_stats;
+use crate::read::tile_statistics::verdict;
 use crate::read::{Cells, TileRequest};
 use crate::space::cell_bound::{BoundPart, CellBound};
 use crate::space::cell_order::{CellOrder, Segment};
 use crate::space::is_number;
-use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
 use azulejo_format::range::RangeRef;
 use std::collections::BTreeSet;
@@ -53,10 +52,8 @@ pub(super) struct PlannedTile {
 /// Tiles that have to be looked at together, or that are independent and need no keys.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// The first tile, by index in [`SparsePlan::tiles`].
-    pub(super) start: usize,
-    /// The index behind the last tile.
-    pub(super) end: usize,
+    /// By index in [`SparsePlan::tiles`].
+    pub(super) tiles: Range<usize>,
     /// Whether cells have to be brought in order.
     pub(super) keyed: bool,
 }
@@ -64,9 +61,8 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Tiles that follow one another and need no keys: a cluster each.
     fn singles(tiles: Range<usize>) -> impl Iterator<Item = Self> {
-        tiles.map(|start| Self {
-            start,
-            end: start + 1,
+        tiles.map(|tile| Self {
+            tiles: tile..tile + 1,
             keyed: false,
         })
     }
@@ -107,13 +103,9 @@ impl SparsePlan {
         for (part, of) in query.fragments.iter().enumerate() {
             parts.push(tiles_of(query, part, of)?);
         }
-        let used: BTreeSet<usize> = query
-            .fragments
-            .iter()
-            .zip(&parts)
-            .filter(|(_, tiles)| !tiles.is_empty())
-            .map(|(of, _)| of.index)
-            .collect();
+        let used = query.fragments.iter().zip(&parts);
+        let used = used.filter(|(_, tiles)| !tiles.is_empty());
+        let used: BTreeSet<usize> = used.map(|(of, _)| of.index).collect();
         query.load_offsets(&used).await?;
         let independent = query.fragments.iter().all(|of| !of.merges);
         let sequence = independent && (query.any_order || (query.as_stored && used.len() <= 1));
@@ -142,12 +134,10 @@ impl SparsePlan {
         let clusters = clusters(query, &tiles)?;
         Ok(Self { tiles, clusters })
     }
-}
 
-impl SparsePlan {
     /// The tiles of a cluster.
     pub(super) fn tiles_of(&self, cluster: &Cluster) -> &[PlannedTile] {
-        let tiles = self.tiles.get(cluster.start..cluster.end);
+        let tiles = self.tiles.get(cluster.tiles.clone());
         tiles.unwrap_or_default()
     }
 
@@ -180,11 +170,11 @@ impl SparsePlan {
     /// For example a tile whose first cell lies at the position 17 of the curve and whose last at
     /// 40: of its box nothing followed for its place in the order, now it lies between the two.
     pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<()> {
-        let Some(Cluster { start, end, .. }) = self.clusters.get(cluster).cloned() else {
+        let Some(Cluster { tiles: range, .. }) = self.clusters.get(cluster).cloned() else {
             return Ok(());
         };
         let dims = query.order.dimensions().len();
-        let mut rest = self.tiles.get_mut(start..end).unwrap_or_default();
+        let mut rest = self.tiles.get_mut(range.clone()).unwrap_or_default();
         while !rest.is_empty() {
             let mut cost = 0u64;
             let fitting = rest.iter().take_while(|tile| {
@@ -218,13 +208,13 @@ impl SparsePlan {
             }
             rest = others;
         }
-        let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
+        let start = range.start;
+        let tiles = self.tiles.get_mut(range).unwrap_or_default();
         sort(tiles);
         let parts = clusters(query, tiles)?;
-        let parts = parts.into_iter().map(|c| Cluster {
-            start: c.start + start,
-            end: c.end + start,
-            keyed: c.keyed,
+        let parts = parts.into_iter().map(|part| Cluster {
+            tiles: start + part.tiles.start..start + part.tiles.end,
+            ..part
         });
         self.clusters.splice(cluster..=cluster, parts);
         Ok(())
@@ -248,7 +238,7 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
         let mut tests = Vec::with_capacity(of.tests.len());
         let mut no_results = false;
         for (i, cell_test) in of.tests.iter().enumerate() {
-            match tile_verdict(fragment, of, cell_test, test.tile, cells)? {
+            match tile_verdict(fragment, cell_test, test.tile, cells)? {
                 Tri::AllTrue => {}
                 Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
@@ -281,33 +271,17 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
 }
 
 /// Whether all, no or some cells of a tile meet a condition.
-fn tile_verdict(
-    fragment: &Fragment,
-    of: &FragmentQuery,
-    test: &CellTest,
-    tile: usize,
-    cell_num: u64,
-) -> Result<Tri> {
+fn tile_verdict(fragment: &Fragment, test: &CellTest, tile: usize, cell_num: u64) -> Result<Tri> {
     match test.condition.constant() {
-        Some(true) => return Ok(Tri::AllTrue),
-        Some(false) => return Ok(Tri::AllFalse),
-        None => {}
+        Some(true) => Ok(Tri::AllTrue),
+        Some(false) => Ok(Tri::AllFalse),
+        None => verdict(&test.condition, &test.fields, fragment, tile, cell_num),
     }
-    let fields = test.fields.iter().map(|at| of.test_fields.get(*at));
-    let stats = fields.map(|field| match field {
-        Some(field) => field_stats(fragment, *field, tile, cell_num),
-        None => Ok(None),
-    });
-    let stats = stats.collect::<Result<Vec<_>>>()?;
-    Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
 }
 
 /// Sorts tiles by their lower bounds.
 fn sort(tiles: &mut [PlannedTile]) {
-    tiles.sort_by(|a, b| {
-        let order = a.lower.cmp(&b.lower);
-        order.then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
-    });
+    tiles.sort_by(|a, b| (&a.lower, a.part, a.tile).cmp(&(&b.lower, b.part, b.tile)));
 }
 
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
@@ -397,8 +371,7 @@ fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> 
             clusters.extend(Cluster::singles(start..end));
         } else {
             clusters.push(Cluster {
-                start,
-                end,
+                tiles: start..end,
                 keyed: true,
             });
         }
@@ -451,46 +424,35 @@ impl TileCosts {
         };
         let dims = schema.domain.dimensions.len();
         // Decoded tiles are in memory once, columns once more.
-        let decoded: BTreeSet<Field> = of
-            .test_fields
-            .iter()
-            .chain(of.fields.iter().flatten())
-            .copied()
-            .collect();
-        let coordinates = (0..dims)
-            .map(Field::Dimension)
-            .filter(|d| keyed && !decoded.contains(d));
-        let fields = coordinates
-            .map(|d| (d, 1))
-            .chain(decoded.iter().map(|field| {
-                let column = of.fields.contains(&Some(*field));
-                (*field, 1 + u64::from(column))
-            }));
-        for (field, times) in fields {
-            let bytes = match field.layout(schema) {
-                Some((datatype, CellValNum::Fixed(n))) => {
-                    u64::from(n).saturating_mul(datatype.size() as u64)
-                }
-                Some((_, CellValNum::Var)) => {
-                    costs.var.push((field, times));
-                    8
-                }
-                None => 0,
-            };
-            let bytes = bytes + u64::from(field.is_nullable(schema));
+        let decoded = of
+            .tested_fields()
+            .chain(of.fields.iter().flatten().copied());
+        let decoded: BTreeSet<Field> = decoded.collect();
+        let coordinates = (0..dims).map(Field::Dimension);
+        let coordinates = coordinates.filter(|d| keyed && !decoded.contains(d));
+        let decoded_fields = decoded.iter().map(|field| {
+            let column = of.fields.contains(&Some(*field));
+            (*field, 1 + u64::from(column))
+        });
+        for (field, times) in coordinates.map(|d| (d, 1)).chain(decoded_fields) {
+            if field.is_var(schema) {
+                costs.var.push((field, times));
+            }
+            let size = field.layout(schema).map_or(0, |(datatype, cell_val_num)| {
+                cell_val_num.cell_size(datatype).unwrap_or(8)
+            });
+            let bytes = size as u64 + u64::from(field.is_nullable(schema));
             costs.cell += times * bytes;
             costs.decoded += bytes;
         }
         // Of every cell timestamps are made where the fragment has none, and so with deletions.
         let times = query.times || (fragment.has_timestamps() && of.looks_at_timestamps(query));
-        if times && !decoded.contains(&Field::Timestamps) {
-            costs.cell += 8;
-            costs.decoded += 8;
-        }
-        if fragment.has_delete_metadata() && !decoded.contains(&Field::DeleteTimestamps) {
-            costs.cell += 8;
-            costs.decoded += 8;
-        }
+        let times = times && !decoded.contains(&Field::Timestamps);
+        let deletes = fragment.has_delete_metadata();
+        let deletes = deletes && !decoded.contains(&Field::DeleteTimestamps);
+        let made = 8 * (u64::from(times) + u64::from(deletes));
+        costs.cell += made;
+        costs.decoded += made;
         if keyed {
             costs.cell += Self::KEY;
         }

@@ -7,8 +7,7 @@ use crate::condition::{BoundCondition, Meaning};
 use crate::error::{Error, Result};
 use crate::read::bind::same_field;
 use crate::read::budget::Budget;
-use crate::read::fetch::Waiting;
-use crate::read::fetch::{FetchStrategy, Fetcher};
+use crate::read::fetch::{FetchStrategy, Fetcher, Waiting};
 use crate::read::stored_tile::fragment_of;
 use crate::read::tile_statistics::stats_sections;
 use crate::read::{BoundField, BoundOptions};
@@ -25,8 +24,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct CellTest {
     pub(super) condition: BoundCondition,
-    /// The condition's fields, by index in [`FragmentQuery::test_fields`].
-    pub(super) fields: Vec<usize>,
+    /// The condition's fields, in its order.
+    pub(super) fields: Vec<Field>,
     /// Only cells with a timestamp up to this one are tested, others pass.
     pub(super) until: Option<u64>,
     /// The delete that it comes from, by index in [`Array::deletes`].
@@ -48,13 +47,16 @@ pub(super) struct FragmentQuery {
     pub(super) deleted_until: Option<u64>,
     /// Conditions, tested after duplicates are gone.
     pub(super) tests: Vec<CellTest>,
-    /// Fields that the tests look at.
-    pub(super) test_fields: Vec<Field>,
     /// The columns asked for; `None` where the fragment has no such field.
     pub(super) fields: Vec<Option<Field>>,
 }
 
 impl FragmentQuery {
+    /// Fields that the tests look at, some more than once.
+    pub(super) fn tested_fields(&self) -> impl Iterator<Item = Field> {
+        self.tests.iter().flat_map(|test| &test.fields).copied()
+    }
+
     /// Whether some test needs the cells' timestamps.
     pub(super) fn tests_timestamps(&self) -> bool {
         self.within.is_some() || self.tests.iter().any(|test| test.until.is_some())
@@ -82,8 +84,7 @@ pub(super) struct SparseQuery {
     pub(super) as_stored: bool,
     /// Whether any order of the result will do.
     pub(super) any_order: bool,
-    /// Whether cells of equal coordinates all stay.
-    pub(super) allows_dups: bool,
+
     /// Whether of cells of equal coordinates those of the latest fragment come first. Where
     /// duplicates are dropped the first stays; where they are not, the reference orders them so in
     /// its global order, and its row-major and column-major sort leaves few cells as the fragments
@@ -180,7 +181,6 @@ impl SparseQuery {
             order,
             stored_order,
             any_order: options.layout == Layout::Unordered,
-            allows_dups: schema.allows_dups,
             latest_first: !schema.allows_dups
                 || matches!(options.layout, Layout::Global | Layout::Unordered),
             times: asked(Field::Timestamps),
@@ -207,15 +207,11 @@ impl SparseQuery {
         let mut sections: Vec<(usize, Section)> = Vec::new();
         for of in &self.fragments {
             sections.push((of.index, Section::RTree));
-            let tested = of.tests.iter().flat_map(|test| &test.fields);
-            let fields = tested.filter_map(|at| of.test_fields.get(*at)).copied();
-            let attributes = fields.filter(|field| matches!(field, Field::Attribute(_)));
+            let tested = of.tested_fields();
+            let attributes = tested.filter(|field| matches!(field, Field::Attribute(_)));
             let attributes: BTreeSet<Field> = attributes.collect();
-            sections.extend(
-                attributes
-                    .into_iter()
-                    .flat_map(|f| stats_sections(of.index, f)),
-            );
+            let stats = attributes.into_iter();
+            sections.extend(stats.flat_map(|field| stats_sections(of.index, field)));
         }
         self.fetcher.metadata(&sections).await
     }
@@ -227,7 +223,8 @@ impl SparseQuery {
         let used = self.fragments.iter();
         for of in used.filter(|of| fragments.contains(&of.index)) {
             let fragment = self.fragment(of)?;
-            let results = of.fields.iter().flatten().chain(&of.test_fields).copied();
+            let results = of.fields.iter().flatten().copied();
+            let results = results.chain(of.tested_fields());
             let times = fragment.has_timestamps() && of.looks_at_timestamps(self);
             let times = times.then_some(Field::Timestamps);
             let deletes = fragment
@@ -265,30 +262,24 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -
         return merges;
     }
     let dimensions = &schema.domain.dimensions;
-    let first = |i: usize| boxes.get(i).and_then(|(_, bounds)| bounds.ranges.first());
-    let start = |i: usize| first(i).map_or(&[][..], |range| &range.start);
-    let end = |i: usize| first(i).map_or(&[][..], |range| &range.end);
     let Some(slowest) = dimensions.first().map(|d| d.datatype) else {
         return merges;
     };
+    let first = |i: usize| boxes[i].1.ranges.first();
+    let start = |i: usize| first(i).map_or(&[][..], |range| &range.start);
+    let end = |i: usize| first(i).map_or(&[][..], |range| &range.end);
     let mut by_start: Vec<usize> = (0..boxes.len()).collect();
     by_start.sort_by(|a, b| compare(slowest, start(*a), start(*b)));
     for (at, &a) in by_start.iter().enumerate() {
         let later = by_start.iter().skip(at + 1);
         for &b in later.take_while(|b| compare(slowest, start(**b), end(a)) != Ordering::Greater) {
-            if merges.get(a) == Some(&true) && merges.get(b) == Some(&true) {
+            if merges[a] && merges[b] {
                 continue;
             }
-            let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else {
-                continue;
-            };
-            let mut ranges = x.ranges.iter().zip(&y.ranges).zip(dimensions);
+            let ranges = boxes[a].1.ranges.iter().zip(&boxes[b].1.ranges);
+            let mut ranges = ranges.zip(dimensions);
             if ranges.all(|((x, y), d)| x.as_ref().overlaps(y.as_ref(), d.datatype)) {
-                for i in [a, b] {
-                    if let Some(merges) = merges.get_mut(i) {
-                        *merges = true;
-                    }
-                }
+                (merges[a], merges[b]) = (true, true);
             }
         }
     }
@@ -395,10 +386,9 @@ fn bind_fragment(
 ) -> Result<FragmentQuery> {
     let fragment = fragment_of(array, index)?;
     let (opened, written) = (array.time_range(), fragment.time_range());
-    let deletions = options
-        .fields
-        .iter()
-        .any(|bound| bound.field == Field::DeleteTimestamps);
+    let mut fields = options.fields.iter();
+    let deletions = fields.any(|bound| bound.field == Field::DeleteTimestamps);
+    let fields = options.fields.iter();
     let partly =
         fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
     let mut query = FragmentQuery {
@@ -408,12 +398,7 @@ fn bind_fragment(
         within: partly.then_some(opened),
         deleted_until: (fragment.has_delete_metadata() && !deletions).then_some(opened.end),
         tests: Vec::new(),
-        test_fields: Vec::new(),
-        fields: options
-            .fields
-            .iter()
-            .map(|f| field_of(fragment, f))
-            .collect(),
+        fields: fields.map(|f| field_of(fragment, f)).collect(),
     };
     if let Some(condition) = &conditions.query {
         add_test(&mut query, fragment, condition, None, None)?;
@@ -423,23 +408,21 @@ fn bind_fragment(
         if delete.timestamp < written.start {
             continue;
         }
-        let applied = fragment.has_delete_metadata()
+        let has_applied = fragment.has_delete_metadata();
+        if has_applied
             && fragment
                 .loaded()
                 .processed_conditions()?
-                .contains(&delete.name);
-        if !applied {
-            let later = fragment.has_timestamps() && delete.timestamp <= written.end;
-            let relabelled = relabelled_since(fragment, others);
-            let kept = (!relabelled.is_empty()).then(|| condition.keeping(&relabelled));
-            add_test(
-                &mut query,
-                fragment,
-                kept.as_ref().unwrap_or(condition),
-                later.then_some(delete.timestamp),
-                Some(i),
-            )?;
+                .contains(&delete.name)
+        {
+            continue;
         }
+        let later = fragment.has_timestamps() && delete.timestamp <= written.end;
+        let until = later.then_some(delete.timestamp);
+        let relabelled = relabelled_since(fragment, others);
+        let kept = (!relabelled.is_empty()).then(|| condition.keeping(&relabelled));
+        let condition = kept.as_ref().unwrap_or(condition);
+        add_test(&mut query, fragment, condition, until, Some(i))?;
     }
     Ok(query)
 }
@@ -471,23 +454,18 @@ fn add_test(
     if condition.constant() == Some(true) {
         return Ok(());
     }
-    let mut fields = Vec::with_capacity(condition.fields().len());
-    for name in condition.fields() {
-        let field = fragment.field(name).ok_or_else(|| {
+    let field = |name: &Arc<str>| {
+        fragment.field(name).ok_or_else(|| {
             Error::Internal(format!(
                 "a condition on {name:?}, which the fragment does not have"
             ))
-        })?;
-        let at = query
-            .test_fields
-            .iter()
-            .position(|f| *f == field)
-            .unwrap_or_else(|| {
-                query.test_fields.push(field);
-                query.test_fields.len() - 1
-            });
-        fields.push(at);
-    }
+        })
+    };
+    let fields = condition
+        .fields()
+        .iter()
+        .map(field)
+        .collect::<Result<_>>()?;
     query.tests.push(CellTest {
         condition,
         fields,

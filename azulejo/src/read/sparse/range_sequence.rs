@@ -13,12 +13,12 @@ use crate::read::BoundOptions;
 use crate::read::bind::stored_field;
 use crate::read::fetch::Waiting;
 use crate::read::output::{Batch, Output, batch_columns};
+use crate::read::split::is_endless;
 use crate::space::{DimSelection, Layout, Subarray, first_where};
 use azulejo_format::Range;
 use azulejo_format::fragment::Field;
 use azulejo_format::range::compare;
 use azulejo_format::schema::{Dimension, FieldIndex};
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range as Span;
 
@@ -48,7 +48,7 @@ impl RangeSequence {
         let mut options = options.clone();
         let mut later = parts(array, &options);
         if let Some(first) = later.pop_front() {
-            options.subarray = Subarray::Box(vec![DimSelection::Ranges(first)]);
+            options.subarray = along(first);
         }
         let filters = array.schema().filters_of(FieldIndex::Dimension(0));
         Ok(Self {
@@ -100,16 +100,14 @@ impl RangeSequence {
             let Some(ranges) = self.later.pop_front() else {
                 return Ok(None);
             };
-            self.options.subarray = Subarray::Box(vec![DimSelection::Ranges(ranges)]);
+            self.options.subarray = along(ranges);
             self.reader = SparseReader::new(&self.array, &self.options, self.waiting).await?;
             if self.few_batches {
                 self.reader.prefer_few_batches();
             }
         }
     }
-}
 
-impl RangeSequence {
     /// The cells of `some` of the next reads; `None` if they are too many to be put in order here.
     ///
     /// For example the ranges 9 to 9, 4 to 5 and 4 to 4: the cells at 4, 5 and 9 are read, and those
@@ -122,7 +120,7 @@ impl RangeSequence {
 
         // 1. The cells of all of them, each once, with their coordinates.
         let mut options = self.options.clone();
-        options.subarray = Subarray::Box(vec![DimSelection::Ranges(ranges.clone())]);
+        options.subarray = along(ranges.clone());
         // They are held twice.
         options.memory_budget /= 4;
         options.words &= !dimension.is_var();
@@ -132,7 +130,7 @@ impl RangeSequence {
         if place.is_none() {
             options.fields.push(stored_field(&self.array, coordinates)?);
         }
-        let first = match self.one_batch(&options).await {
+        let mut first = match self.one_batch(&options).await {
             Ok(OneBatch::Cells(cells)) => cells,
             Ok(OneBatch::Nothing) => {
                 self.later.drain(..some);
@@ -154,12 +152,10 @@ impl RangeSequence {
         };
         let (mut spans, mut sum): (Vec<Span<usize>>, usize) = (Vec::new(), 0);
         for range in &ranges {
-            let start = first_where(0..cells, |at| order(at, &range.start) != Ordering::Less);
+            let start = first_where(0..cells, |at| order(at, &range.start).is_ge());
             let end = match is_endless(&dimension, range) {
                 true => cells,
-                false => first_where(start..cells, |at| {
-                    order(at, &range.end) == Ordering::Greater
-                }),
+                false => first_where(start..cells, |at| order(at, &range.end).is_gt()),
             };
             let span = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
             sum = sum.saturating_add(span.len());
@@ -171,7 +167,6 @@ impl RangeSequence {
         }
         spans.retain(|span| !span.is_empty());
         self.later.drain(..some);
-        let mut first = first;
         first.columns.truncate(asked);
         first.gather(&spans).map(Some)
     }
@@ -212,14 +207,12 @@ fn parts(array: &Array, options: &BoundOptions) -> VecDeque<Vec<Range>> {
     parts.map(<[Range]>::to_vec).collect()
 }
 
-/// Whether a range goes on for ever, as one of strings without an end does; without either bound it is
-/// the empty string.
-fn is_endless(dimension: &Dimension, range: &Range) -> bool {
-    dimension.is_var() && range.end.is_empty() && !range.start.is_empty()
+/// What lies in ranges of the only dimension.
+fn along(ranges: Vec<Range>) -> Subarray {
+    Subarray::Box(vec![DimSelection::Ranges(ranges)])
 }
 
 /// Whether a range lies wholly behind another.
 fn ascend(dimension: &Dimension, before: &Range, next: &Range) -> bool {
-    !is_endless(dimension, before)
-        && compare(dimension.datatype, &before.end, &next.start) == Ordering::Less
+    !is_endless(dimension, before) && compare(dimension.datatype, &before.end, &next.start).is_lt()
 }

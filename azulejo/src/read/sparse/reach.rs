@@ -40,8 +40,7 @@ pub(super) fn next_bound(
         let last = place.last_mut()?;
         *last = last.checked_add(1)?;
     }
-    let bound = is_behind(&place).then(|| CellBound::of_numbers(&place))?;
-    Some(bound)
+    is_behind(&place).then(|| CellBound::of_numbers(&place))
 }
 
 /// The leading numbers of a bound.

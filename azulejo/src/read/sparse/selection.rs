@@ -123,10 +123,11 @@ impl Selection {
             true => written()?,
             false => None,
         };
+        let moved_along = |d: usize| moved.get(d).and_then(Option::as_ref);
         // What was written may lie near what is selected.
-        let near = |d: usize, ranges: Vec<Range>| match moved.get(d) {
-            Some(Some(moved)) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
-            _ => Some(ranges),
+        let near = |d: usize, ranges: Vec<Range>| match moved_along(d) {
+            Some(moved) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
+            None => Some(ranges),
         };
         match subarray {
             Subarray::Box(selections) => {
@@ -135,8 +136,8 @@ impl Selection {
                 for (d, dimension) in dims.iter().enumerate() {
                     let selection = selections.get(d).unwrap_or(&DimSelection::All);
                     let written = written.as_ref().and_then(|bounds| bounds.ranges.get(d));
-                    let open = match (selection, moved.get(d), written) {
-                        (DimSelection::Ranges(ranges), Some(Some(moved)), Some(written)) => {
+                    let open = match (selection, moved_along(d), written) {
+                        (DimSelection::Ranges(ranges), Some(moved), Some(written)) => {
                             let open = ranges.iter().map(|range| moved.open(range, written));
                             Some(DimSelection::Ranges(open.collect()))
                         }
@@ -198,49 +199,43 @@ impl Selection {
         let Some(filter) = self.dimensions.get(d) else {
             return true;
         };
-        match self.moved.get(d) {
-            Some(Some(moved)) => {
+        match self.moved_along(d) {
+            Some(moved) => {
                 let read = moved.around(range);
                 read.is_none_or(|read| filter.meets(read.as_ref()))
             }
-            _ => filter.meets(range),
+            None => filter.meets(range),
         }
     }
 
     /// Whether all coordinates of a box are selected along a dimension, as what they are read.
     fn covers_along(&self, d: usize, filter: &DimensionFilter, range: RangeRef<'_>) -> bool {
-        match self.moved.get(d) {
-            Some(Some(moved)) => {
+        match self.moved_along(d) {
+            Some(moved) => {
                 let read = moved.around(range);
                 read.is_some_and(|read| filter.covers(read.as_ref()))
             }
-            _ => filter.covers(range),
+            None => filter.covers(range),
         }
     }
 
-    /// Whether boxes say where coordinates lie along a dimension.
-    fn is_kept(&self, d: usize) -> bool {
-        matches!(self.moved.get(d), None | Some(None))
+    /// A dimension whose filters change coordinates: boxes do not say where these lie.
+    fn moved_along(&self, d: usize) -> Option<&MovedDimension> {
+        self.moved.get(d).and_then(Option::as_ref)
     }
 
     /// The tiles that may hold selected cells, ascending.
     pub(crate) fn tiles(&self, tree: &RTree) -> Vec<TileTest> {
-        let ranges: Vec<DimensionRanges<'_>> = self
-            .ranges
-            .iter()
-            .map(|ranges| {
-                ranges
-                    .as_deref()
-                    .map_or(DimensionRanges::All, DimensionRanges::Ranges)
-            })
-            .collect();
-        let found = tree.overlapping_tiles(&ranges);
+        let ranges = self.ranges.iter().map(|ranges| match ranges {
+            Some(ranges) => DimensionRanges::Ranges(ranges),
+            None => DimensionRanges::All,
+        });
+        let found = tree.overlapping_tiles(&ranges.collect::<Vec<_>>());
         let tested = |tile: usize| -> Option<Vec<usize>> {
             let bounds = |d: usize| tree.tile_range(tile, d);
             if let Some(points) = &self.points {
-                return points
-                    .meets(&|d| bounds(d).filter(|_| self.is_kept(d)))
-                    .then(|| (0..self.dimensions.len()).collect());
+                let meets = points.meets(&|d| bounds(d).filter(|_| self.moved_along(d).is_none()));
+                return meets.then(|| (0..self.dimensions.len()).collect());
             }
             let mut dimensions = Vec::new();
             for (d, filter) in self.dimensions.iter().enumerate() {
@@ -253,15 +248,11 @@ impl Selection {
             }
             Some(dimensions)
         };
-        found
-            .into_iter()
-            .filter_map(|t| {
-                Some(TileTest {
-                    tile: t.tile,
-                    dimensions: tested(t.tile)?,
-                })
-            })
-            .collect()
+        let tests = found.into_iter().filter_map(|found| {
+            let tile = found.tile;
+            tested(tile).map(|dimensions| TileTest { tile, dimensions })
+        });
+        tests.collect()
     }
 
     /// About what share of a range of coordinates is selected along a dimension; `None` where that
@@ -291,7 +282,7 @@ impl Selection {
                 .map(|d| coordinates(d).ok_or_else(missing))
                 .collect::<Result<Vec<_>>>()?;
             let mut mask = selected.mask(views.first().map_or(0, |view| view.cell_num));
-            let bounds = |d: usize| bounds(d).filter(|_| self.is_kept(d));
+            let bounds = |d: usize| bounds(d).filter(|_| self.moved_along(d).is_none());
             points.apply(&views, &bounds, &mut mask);
             return Ok(RowSelection::of_mask(&mask));
         }

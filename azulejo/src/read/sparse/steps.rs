@@ -31,6 +31,16 @@ pub(super) struct Position {
     pub from: Option<CellBound>,
 }
 
+impl Position {
+    /// Further on in the same cluster, or, without a bound, behind it.
+    fn behind(&self, bound: Option<CellBound>) -> Self {
+        Self {
+            cluster: self.cluster + usize::from(bound.is_none()),
+            from: bound,
+        }
+    }
+}
+
 /// What comes next.
 pub(super) enum SparseStep<'a> {
     /// A batch of tiles.
@@ -99,43 +109,38 @@ impl<'a> SparseSteps<'a> {
     /// clusters, the second one. Had the last 90 MiB, a part of it would be taken; were that more
     /// than all of the budget, and all of its tiles overlapped, they would be looked at some at a
     /// time.
-    pub fn step(&self, at: Position, most: u64, enough: u64) -> SparseStep<'a> {
-        let Position {
-            cluster: mut next,
-            mut from,
-        } = at;
+    pub fn step(&self, mut at: Position, most: u64, enough: u64) -> SparseStep<'a> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         let budget = &self.query.budget;
         let batch_bytes = budget.batch.min(budget.result);
-        while let Some(cluster) = self.plan.clusters.get(next) {
+        while let Some(cluster) = self.plan.clusters.get(at.cluster) {
             if cells >= enough && !portions.is_empty() {
                 break;
             }
-            let tiles = self.plan.remaining(cluster, from.as_ref());
+            let tiles = self.plan.remaining(cluster, at.from.as_ref());
             let more = cost_of(&tiles);
             let more_cells = cells_of(&tiles);
             let sum = cost.saturating_add(more);
             if sum > budget.total || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
-                    return self.split(cluster, next, from, enough);
+                    return self.split(cluster, at, enough);
                 }
                 break;
             }
             // Tiles that the last batch has taken in part have fewer cells left than they say: they
             // do not count here.
-            let whole = |tile: &&&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
-            let whole_cells: u64 = tiles
+            let from = at.from.as_ref();
+            let whole = tiles
                 .iter()
-                .filter(whole)
-                .map(|tile| u64::from(tile.cell_num))
-                .sum();
+                .filter(|tile| from.is_none_or(|from| tile.lower >= *from));
+            let whole_cells: u64 = whole.map(|tile| u64::from(tile.cell_num)).sum();
             let is_small = cells + whole_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in
             // parts that fit a cache.
             if portions.is_empty()
                 && sum / 2 > self.part_bytes(is_small)
-                && let Some(step) = self.cut(cluster, next, from.as_ref(), is_small)
+                && let Some(step) = self.cut(cluster, &at, is_small)
             {
                 return SparseStep::Batch(step);
             }
@@ -149,29 +154,27 @@ impl<'a> SparseSteps<'a> {
                 Some(last)
                     if last.keyed == cluster.keyed
                         && last.bounds == (None, None)
-                        && from.is_none() =>
+                        && at.from.is_none() =>
                 {
                     last.tiles.extend(tiles);
                 }
                 _ => portions.push(Portion {
                     tiles,
                     keyed: cluster.keyed,
-                    bounds: (from.clone(), None),
+                    bounds: (at.from, None),
                 }),
             }
-            from = None;
-            next += 1;
+            at = Position {
+                cluster: at.cluster + 1,
+                from: None,
+            };
         }
         if portions.is_empty() {
             return SparseStep::Done;
         }
-        let next = Position {
-            cluster: next,
-            from,
-        };
         SparseStep::Batch(BatchStep {
             portions,
-            next,
+            next: at,
             cost,
             cells,
         })
@@ -192,17 +195,12 @@ impl<'a> SparseSteps<'a> {
     ///
     /// For example tiles from 0 to 9, 5 to 14, 12 to 19 and 20 to 29. Cut before the second or the
     /// third, one tile would be needed again; cut before the last, at 20, none.
-    fn cut(
-        &self,
-        cluster: &Cluster,
-        next: usize,
-        from: Option<&CellBound>,
-        is_small: bool,
-    ) -> Option<BatchStep<'a>> {
+    fn cut(&self, cluster: &Cluster, at: &Position, is_small: bool) -> Option<BatchStep<'a>> {
         let order = &self.query.order;
         if !(cluster.keyed && order.curve().is_none() && self.query.fetcher.streams()) {
             return None;
         }
+        let from = at.from.as_ref();
         let remaining = self.plan.remaining(cluster, from);
         // By number of tiles taken: how many of them are needed again, and the bound of the others.
         let again = |taken: usize| {
@@ -223,14 +221,11 @@ impl<'a> SparseSteps<'a> {
                 cost <= most
             };
             let most = remaining.iter().take_while(fits).count();
-            let places = (most / 2..=most)
-                .rev()
-                .step_by((most / 32).max(1))
-                .filter(|taken| *taken > 0);
+            let places = (most / 2..=most).rev().step_by((most / 32).max(1));
+            let places = places.filter(|taken| *taken > 0);
             let found = places.filter_map(|taken| Some((again(taken)?, taken)));
-            found
-                .min_by_key(|((again, _), _)| *again)
-                .filter(|((again, _), taken)| again * share <= *taken)
+            let least = found.min_by_key(|((again, _), _)| *again);
+            least.filter(|((again, _), taken)| again * share <= *taken)
         };
         let usual = PART_SCALES.map(|scale| self.part_bytes(false).saturating_mul(scale));
         let small = is_small.then(|| self.part_bytes(true));
@@ -238,7 +233,7 @@ impl<'a> SparseSteps<'a> {
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
         let next = Position {
-            cluster: next,
+            cluster: at.cluster,
             from: Some(to.clone()),
         };
         Some(BatchStep::of_part(tiles, true, bounds, next))
@@ -247,16 +242,10 @@ impl<'a> SparseSteps<'a> {
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
     /// bounds, and of their cells those below all other tiles; a window, if most of these tiles
     /// would be needed again.
-    fn split(
-        &self,
-        cluster: &Cluster,
-        next: usize,
-        from: Option<CellBound>,
-        enough: u64,
-    ) -> SparseStep<'a> {
+    fn split(&self, cluster: &Cluster, at: Position, enough: u64) -> SparseStep<'a> {
         let (mut need, mut cells) = (0u64, 0u64);
         let (mut taken, mut to) = (Vec::new(), None);
-        for tile in self.plan.remaining(cluster, from.as_ref()) {
+        for tile in self.plan.remaining(cluster, at.from.as_ref()) {
             need = need.saturating_add(tile.cost);
             cells += u64::from(tile.cell_num);
             if need > self.query.budget.total || cells > MAX_CELLS {
@@ -266,7 +255,7 @@ impl<'a> SparseSteps<'a> {
             taken.push(tile);
         }
         // What begins at the bound too is taken with it later.
-        let progress = to.as_ref().is_none_or(|to| match &from {
+        let progress = to.as_ref().is_none_or(|to| match &at.from {
             Some(from) => to > from,
             None => taken.iter().any(|tile| tile.lower < *to),
         });
@@ -277,37 +266,28 @@ impl<'a> SparseSteps<'a> {
         let possible = progress && !taken.is_empty();
         if !possible || again.count() > taken.len() / 2 {
             let tiles = taken.len() + 1;
-            match self.window(cluster, next, from.as_ref(), enough) {
+            match self.window(cluster, &at, enough) {
                 Some(window) => return window,
                 None if !possible => return SparseStep::TooMany { tiles, need },
                 None => {}
             }
         }
-        let next = Position {
-            cluster: if to.is_some() { next } else { next + 1 },
-            from: to.clone(),
-        };
-        SparseStep::Batch(BatchStep::of_part(taken, cluster.keyed, (from, to), next))
+        let next = at.behind(to.clone());
+        let bounds = (at.from, to);
+        SparseStep::Batch(BatchStep::of_part(taken, cluster.keyed, bounds, next))
     }
 
     /// The next part of a cluster too many of whose tiles overlap; `None` if one of them alone is
     /// too large.
-    fn window(
-        &self,
-        cluster: &Cluster,
-        next: usize,
-        from: Option<&CellBound>,
-        enough: u64,
-    ) -> Option<SparseStep<'a>> {
-        let tiles = self.plan.tiles_of(cluster);
-        let mut remaining = self.plan.remaining(cluster, from);
+    fn window(&self, cluster: &Cluster, at: &Position, enough: u64) -> Option<SparseStep<'a>> {
         if !cluster.keyed {
             return None;
         }
+        let from = at.from.as_ref();
+        let mut remaining = self.plan.remaining(cluster, from);
         let (_, window) = window::room(self.query, &remaining)?;
-        let cells = remaining.iter().map(|tile| u64::from(tile.cell_num));
         let bytes = remaining.iter().map(|tile| tile.decoded);
-        let cell = bytes.sum::<u64>() / cells.sum::<u64>().max(1);
+        let cell = bytes.sum::<u64>() / cells_of(&remaining).max(1);
         // Little more than is wanted, though all tiles have to be looked at for it; and no more than
         // makes a difference: twice what overlaps, so that most tiles are decoded once or twice.
         let overlap = overlap_at(&remaining).saturating_mul(2);
@@ -318,19 +298,9 @@ impl<'a> SparseSteps<'a> {
         if let Some(to) = &to {
             remaining.retain(|tile| tile.lower < *to);
         }
-        let is_last = to
-            .as_ref()
-            .is_none_or(|to| tiles.iter().all(|tile| tile.upper < *to));
-        let next = match is_last {
-            true => Position {
-                cluster: next + 1,
-                from: None,
-            },
-            false => Position {
-                cluster: next,
-                from: to.clone(),
-            },
-        };
+        let mut tiles = self.plan.tiles_of(cluster).iter();
+        let goes_on = |to: &CellBound| tiles.any(|tile| tile.upper >= *to);
+        let next = at.behind(to.clone().filter(goes_on));
         let portion = Portion {
             tiles: remaining,
             keyed: true,

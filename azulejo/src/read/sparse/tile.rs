@@ -1,6 +1,6 @@
 //! A tile of a batch: which of its cells exist, are selected and are results.
 
-use super::plan::{PlannedTile, Portion};
+use super::plan::PlannedTile;
 use super::query::{CellTest, FragmentQuery, SparseQuery};
 use super::tile_cells::{cut, single};
 use crate::array::Fragment;
@@ -38,18 +38,6 @@ pub(super) struct BatchTile<'a> {
 }
 
 impl<'a> BatchTile<'a> {
-    /// A tile of a portion.
-    pub(super) fn of_portion(
-        query: &'a SparseQuery,
-        tile: &'a PlannedTile,
-        portion: &Portion<'a>,
-    ) -> Result<Self> {
-        let (from, to) = &portion.bounds;
-        let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
-            || to.as_ref().is_some_and(|to| tile.upper >= *to);
-        Self::new(query, tile, portion.keyed, shared)
-    }
-
     /// A tile of which nothing is loaded; `shared` as in [`Self::shared`].
     pub(super) fn new(
         query: &'a SparseQuery,
@@ -57,10 +45,8 @@ impl<'a> BatchTile<'a> {
         keyed: bool,
         shared: bool,
     ) -> Result<Self> {
-        let of = query
-            .fragments
-            .get(tile.part)
-            .ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
+        let lost = || Error::Internal("a tile of no fragment".into());
+        let of = query.fragments.get(tile.part).ok_or_else(lost)?;
         let fragment = query.fragment(of)?;
         Ok(Self {
             tile,
@@ -118,6 +104,11 @@ impl<'a> BatchTile<'a> {
         !self.tile.dimensions.is_empty() || self.shared
     }
 
+    /// The field that a column of the query is in its fragment, if there is one.
+    pub(super) fn field(&self, column: usize) -> Option<Field> {
+        self.of.fields.get(column).copied().flatten()
+    }
+
     pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
         self.loaded.get(&field).map(|tile| tile.view())
     }
@@ -144,17 +135,6 @@ impl<'a> BatchTile<'a> {
         fields
     }
 
-    /// Fields that are not decoded again: besides the key fields those that
-    /// [`history`](super::history) has made.
-    pub(super) fn decoded_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let mut fields = self.key_fields(query);
-        fields.extend(query.times.then_some(Field::Timestamps));
-        if query.deletions {
-            fields.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
-        }
-        fields
-    }
-
     /// The conditions that its cells have to be tested by.
     pub(super) fn tests(&self) -> impl Iterator<Item = &'a CellTest> {
         let tests = self.tile.tests.iter();
@@ -163,30 +143,19 @@ impl<'a> BatchTile<'a> {
 
     /// The cells of the fields of a condition.
     pub(super) fn tested(&self, test: &CellTest) -> Result<Vec<FieldView<'_>>> {
-        let fields = test
-            .fields
-            .iter()
-            .filter_map(|at| self.of.test_fields.get(*at));
         let missing = || Error::Internal("a condition's field was not loaded".into());
-        fields
-            .map(|field| self.view(*field).ok_or_else(missing))
-            .collect()
+        let fields = test.fields.iter();
+        let views = fields.map(|field| self.view(*field).ok_or_else(missing));
+        views.collect()
     }
 
     /// Fields that say which cells are results.
     pub(super) fn test_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let tested = self.tests().flat_map(|test| &test.fields);
-        let tested = tested
-            .filter_map(|at| self.of.test_fields.get(*at))
-            .copied();
-        let deleted = self
-            .of
-            .deleted_until
-            .filter(|_| !self.tile.no_results)
-            .map(|_| Field::DeleteTimestamps);
-        let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
-            .into_iter()
-            .filter(|field| query.deletions && self.fragment.stores(*field));
+        let tested = self.tests().flat_map(|test| &test.fields).copied();
+        let is_deleted = self.of.deleted_until.is_some() && !self.tile.no_results;
+        let deleted = is_deleted.then_some(Field::DeleteTimestamps);
+        let stored = [Field::DeleteTimestamps, Field::DeleteConditions].into_iter();
+        let stored = stored.filter(|field| query.deletions && self.fragment.stores(*field));
         tested.chain(deleted).chain(stored).collect()
     }
 
@@ -296,13 +265,16 @@ impl<'a> BatchTile<'a> {
         }
         Ok(())
     }
-}
 
-impl BatchTile<'_> {
     /// Drops everything of the tile but the selected cells, which are at `places` among those left
     /// and get the order of these, and what is not needed of them.
     pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) {
-        let needed = self.decoded_fields(query);
+        // Not decoded again: key fields, and those that `history` has made.
+        let mut needed = self.key_fields(query);
+        needed.extend(query.times.then_some(Field::Timestamps));
+        if query.deletions {
+            needed.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
+        }
         let wanted =
             |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
         self.loaded

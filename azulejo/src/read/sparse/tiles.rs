@@ -8,15 +8,12 @@ use super::plan::PlannedTile;
 use super::query::SparseQuery;
 use super::tile_cells::cut;
 use crate::error::Result;
-use crate::read::decode::DecodeTarget;
+use crate::read::decode::{DecodeTarget, pipeline_of};
 use crate::read::fetch::block_on;
 use crate::read::load;
 use crate::read::parallel::each;
 use crate::read::{Cells, Tile, TileRequest};
 use crate::tile_cache::TileKey;
-use azulejo_format::CellValNum;
-use azulejo_format::fragment::Field;
-use azulejo_format::schema::FieldIndex;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,14 +46,9 @@ pub(super) async fn load(
     let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(wanted.len());
     let mut keys = Vec::with_capacity(wanted.len());
     let (mut requests, mut targets) = (Vec::new(), Vec::new());
-    for WantedTile {
-        request,
-        may_be_cached,
-        target,
-        ..
-    } in &mut wanted
-    {
-        let cached = *may_be_cached && stays(query, request)?;
+    for wanted in &mut wanted {
+        let request = &wanted.request;
+        let cached = wanted.may_be_cached && stays(query, request)?;
         let key = cached.then_some((request.fragment, request.field, request.tile));
         let tile = key.as_ref().and_then(|key| cache.get(key));
         let first =
@@ -68,7 +60,7 @@ pub(super) async fn load(
                 None => request.cells.clone(),
             };
             requests.push(TileRequest { cells, ..*request });
-            targets.push(std::mem::take(target));
+            targets.push(std::mem::take(&mut wanted.target));
         }
         tiles.push(tile);
         keys.push(key);
@@ -76,11 +68,8 @@ pub(super) async fn load(
     let mut loaded = load::load(&query.fetcher, &requests, targets)
         .await?
         .into_iter();
-    for (tile, key) in tiles
-        .iter_mut()
-        .zip(keys)
-        .filter(|(tile, _)| tile.is_none())
-    {
+    let missing = tiles.iter_mut().zip(keys);
+    for (tile, key) in missing.filter(|(tile, _)| tile.is_none()) {
         let Some(decoded) = loaded.next().map(Arc::new) else {
             break;
         };
@@ -118,21 +107,18 @@ pub(super) async fn load_on_threads(
 
 /// Whether some chunks of a tile are not needed.
 fn skips_chunks(query: &SparseQuery, request: &TileRequest) -> bool {
-    let (Cells::Spans(spans), Some(fragment)) = (
-        &request.cells,
-        query.array.fragments().get(request.fragment),
-    ) else {
+    let fragment = query.array.fragments().get(request.fragment);
+    let (Cells::Spans(spans), Some(fragment)) = (&request.cells, fragment) else {
         return false;
     };
-    let Some((datatype, CellValNum::Fixed(n))) = request.field.layout(fragment.schema()) else {
+    let (schema, field) = (fragment.schema(), request.field);
+    let size = field.layout(schema);
+    let Some(size) = size.and_then(|(datatype, cell_val_num)| cell_val_num.cell_size(datatype))
+    else {
         return true;
     };
-    let filters = match request.field {
-        Field::Attribute(i) => fragment.schema().filters_of(FieldIndex::Attribute(i)),
-        Field::Dimension(i) => fragment.schema().filters_of(FieldIndex::Dimension(i)),
-        _ => &fragment.schema().coords_filters,
-    };
-    let cell = (u64::from(n) * datatype.size() as u64).max(1);
+    let filters = pipeline_of(schema, field);
+    let cell = (size as u64).max(1);
     let chunk = (u64::from(filters.max_chunk_size) / cell).max(1);
     skips(spans, chunk, fragment.tile_cell_num(request.tile))
 }
@@ -160,26 +146,21 @@ pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
 
 /// Whether a tile that is needed again stays in the cache, if there is room.
 pub(super) fn stays(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
-    Ok(query.budget.cache > 0 && is_small(query, request)?)
-}
-
-fn is_small(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
-    let Some(fragment) = query.array.fragments().get(request.fragment) else {
+    let (field, tile) = (request.field, request.tile);
+    let fragment = query.array.fragments().get(request.fragment);
+    let Some(fragment) = fragment.filter(|_| query.budget.cache > 0) else {
         return Ok(false);
     };
-    let cells = fragment.tile_cell_num(request.tile);
-    let bytes = match request.field.layout(fragment.schema()) {
-        Some((datatype, CellValNum::Fixed(n))) => {
-            cells.saturating_mul(u64::from(n).saturating_mul(datatype.size() as u64))
-        }
-        Some((_, CellValNum::Var)) => cells.saturating_mul(8).saturating_add(
-            fragment
-                .loaded()
-                .var_tile_size(request.field, request.tile)?,
-        ),
-        None => return Ok(false),
+    let Some((datatype, cell_val_num)) = field.layout(fragment.schema()) else {
+        return Ok(false);
     };
-    Ok(bytes <= SMALL)
+    let values = match cell_val_num.is_var() {
+        true => fragment.loaded().var_tile_size(field, tile)?,
+        false => 0,
+    };
+    let cells = fragment.tile_cell_num(tile);
+    let fixed = cells.saturating_mul(cell_val_num.cell_size(datatype).unwrap_or(8) as u64);
+    Ok(fixed.saturating_add(values) <= SMALL)
 }
 
 #[cfg(test)]

@@ -381,14 +381,9 @@ fn samples(query: &SparseQuery, slots: &[BatchTile<'_>], num: u64) -> Result<Vec
 /// For example cells at 1, 1, 1, 4 and 9: the bound for a half is 4, as there is none below 1.
 fn bound_at(query: &SparseQuery, slots: &[BatchTile<'_>], share: f64) -> Result<Option<CellBound>> {
     let samples = samples(query, slots, 8 * SAMPLES)?;
-    let mut least: Option<CellBound> = None;
-    for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
-        let first = cell_at(query, slot, 0)?;
-        if least.as_ref().is_none_or(|least| first < *least) {
-            least = Some(first);
-        }
-    }
-    let Some(least) = least else {
+    let firsts = slots.iter().filter(|slot| slot.selected.len() > 0);
+    let firsts = firsts.map(|slot| cell_at(query, slot, 0));
+    let Some(least) = firsts.collect::<Result<Vec<_>>>()?.into_iter().min() else {
         return Ok(None);
     };
     #[expect(
@@ -401,18 +396,13 @@ fn bound_at(query: &SparseQuery, slots: &[BatchTile<'_>], share: f64) -> Result<
         return Ok(Some(bound));
     }
     // The least of the cells behind those.
-    let mut bound: Option<CellBound> = None;
-    for slot in slots {
-        let len = u32::try_from(slot.selected.len()).unwrap_or(u32::MAX);
+    let behind = slots.iter().map(|slot| {
         let first = first_that(query, slot, 0, |cell| *cell > least)?;
-        if first < len {
-            let cell = cell_at(query, slot, first)?;
-            if bound.as_ref().is_none_or(|bound| cell < *bound) {
-                bound = Some(cell);
-            }
-        }
-    }
-    Ok(bound)
+        let is_there = (first as usize) < slot.selected.len();
+        is_there.then(|| cell_at(query, slot, first)).transpose()
+    });
+    let behind = behind.collect::<Result<Vec<_>>>()?;
+    Ok(behind.into_iter().flatten().min())
 }
 
 /// Where the batches of a window end but the last one, that of the first one last.
@@ -444,25 +434,17 @@ async fn load_column(
     column: usize,
     under_way: u64,
 ) -> Result<()> {
-    let used: Vec<Used> = slots.iter().map(|slot| Used::of(&slot.selected)).collect();
-    let spans = vec![Cells::All; slots.len()];
     let mut start = 0;
     while start < slots.len() {
         let group = group(query, slots, start, under_way);
         start = group.end;
-        let some = (
-            slots.get_mut(group.clone()),
-            used.get(group.clone()),
-            spans.get(group),
-        );
-        let (Some(slots), Some(used), Some(spans)) = some else {
-            break;
-        };
-        let columns = ColumnTiles::new(query, slots, used, spans, column)?;
+        let slots = slots.get_mut(group).unwrap_or_default();
+        let used: Vec<Used> = slots.iter().map(|slot| Used::of(&slot.selected)).collect();
+        let spans = vec![Cells::All; slots.len()];
+        let columns = ColumnTiles::new(query, slots, &used, &spans, column)?;
         let (tiles, _) = columns.load(query).await?;
         for (slot, tile) in slots.iter_mut().zip(tiles) {
-            let field = slot.of.fields.get(column).copied().flatten();
-            if let (Some(field), Some(tile)) = (field, tile) {
+            if let (Some(field), Some(tile)) = (slot.field(column), tile) {
                 slot.loaded.insert(field, tile);
             }
         }

@@ -83,14 +83,12 @@ impl PointFilter {
             distinct.push(of);
             numbers.push(column);
         }
-        let mut tuples: Vec<Vec<u32>> = (0..len.unwrap_or(0))
-            .map(|i| {
-                numbers
-                    .iter()
-                    .filter_map(|column: &Vec<u32>| column.get(i).copied())
-                    .collect()
-            })
-            .collect();
+        let tuple = |i: usize| -> Vec<u32> {
+            let columns = numbers.iter();
+            let numbers = columns.filter_map(|column: &Vec<u32>| column.get(i).copied());
+            numbers.collect()
+        };
+        let mut tuples: Vec<Vec<u32>> = (0..len.unwrap_or(0)).map(tuple).collect();
         tuples.sort_unstable();
         tuples.dedup();
         let set = tuples.iter().cloned().collect();
@@ -103,32 +101,23 @@ impl PointFilter {
 
     /// For each dimension, its coordinates as ranges of one value.
     pub(crate) fn coordinate_ranges(&self) -> Vec<Vec<Range>> {
-        let ranges = |values: &Vec<Vec<u8>>| {
-            values
-                .iter()
-                .map(|v| Range::new(v.clone(), v.clone()))
-                .collect()
-        };
-        self.distinct
-            .iter()
-            .map(|distinct| match distinct {
-                Distinct::Numbers { bytes, .. } => ranges(bytes),
-                Distinct::Strings(strings) => ranges(strings),
-            })
-            .collect()
+        let ranges = self.distinct.iter().map(|distinct| {
+            let (Distinct::Numbers { bytes: values, .. } | Distinct::Strings(values)) = distinct;
+            let ranges = values.iter().map(|v| Range::new(v.clone(), v.clone()));
+            ranges.collect()
+        });
+        ranges.collect()
     }
 
     /// The numbers of coordinates that lie in a box.
     fn spans<'a>(&self, bounds: &dyn Fn(usize) -> Option<RangeRef<'a>>) -> Vec<Span<u32>> {
-        let whole = |d: &Distinct| match d {
-            Distinct::Numbers { ordinals, .. } => 0..number(ordinals.len()),
-            Distinct::Strings(strings) => 0..number(strings.len()),
-        };
-        self.distinct
-            .iter()
-            .enumerate()
-            .map(|(d, of)| bounds(d).map_or_else(|| whole(of), |r| of.span(r)))
-            .collect()
+        let whole =
+            |(Distinct::Numbers { bytes: values, .. } | Distinct::Strings(values)): &Distinct| {
+                0..number(values.len())
+            };
+        let spans = self.distinct.iter().enumerate();
+        let spans = spans.map(|(d, of)| bounds(d).map_or_else(|| whole(of), |r| of.span(r)));
+        spans.collect()
     }
 
     /// Whether a point lies in a box.
@@ -137,14 +126,11 @@ impl PointFilter {
         let Some(first) = spans.first() else {
             return false;
         };
-        let from = self
-            .tuples
-            .partition_point(|t| t.first().is_some_and(|n| *n < first.start));
-        self.tuples
-            .iter()
-            .skip(from)
-            .take_while(|t| t.first().is_some_and(|n| *n < first.end))
-            .any(|t| t.iter().zip(&spans).all(|(n, span)| span.contains(n)))
+        let below = |t: &Vec<u32>, end: u32| t.first().is_some_and(|n| *n < end);
+        let from = self.tuples.partition_point(|t| below(t, first.start));
+        let near = self.tuples.iter().skip(from);
+        let mut near = near.take_while(|t| below(t, first.end));
+        near.any(|t| t.iter().zip(&spans).all(|(n, span)| span.contains(n)))
     }
 
     /// Clears the mask of cells that are no points. `bounds` is a box around the cells.
@@ -200,11 +186,8 @@ impl PointFilter {
         for (cell, m) in mask.iter_mut().enumerate() {
             if *m != 0 {
                 tuple.clear();
-                tuple.extend(
-                    numbers
-                        .iter()
-                        .filter_map(|column| column.get(cell).copied()),
-                );
+                let numbers = numbers.iter();
+                tuple.extend(numbers.filter_map(|column| column.get(cell).copied()));
                 *m = u8::from(self.set.contains(&tuple));
             }
         }
@@ -227,12 +210,11 @@ fn values(column: &PointColumn, datatype: Datatype) -> Result<Vec<&[u8]>> {
         Some(offsets) => offsets
             .windows(2)
             .map(|w| {
-                let at = |i: usize| {
-                    w.get(i)
-                        .and_then(|o| usize::try_from(*o).ok())
-                        .ok_or_else(bad)
-                };
-                column.data.get(at(0)?..at(1)?).ok_or_else(bad)
+                let at = |i: usize| usize::try_from(*w.get(i)?).ok();
+                let range = at(0).zip(at(1)).map(|(start, end)| start..end);
+                range
+                    .and_then(|range| column.data.get(range))
+                    .ok_or_else(bad)
             })
             .collect(),
     }

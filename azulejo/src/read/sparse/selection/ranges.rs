@@ -20,14 +20,12 @@ pub(crate) enum DimensionFilter {
         /// The ranges.
         ranges: Vec<(u64, u64)>,
     },
-    /// Every `step`-th ordinal from `low` to `high`.
+    /// Every `step`-th ordinal of a span.
     Strided {
         /// The type of coordinates.
         physical: Physical,
-        /// The first.
-        low: u64,
-        /// An upper bound.
-        high: u64,
+        /// The first, and an upper bound.
+        span: (u64, u64),
         /// At least 1.
         step: u64,
     },
@@ -49,27 +47,20 @@ impl DimensionFilter {
                 Self::strings(ranges.iter().map(|r| (r.start.clone(), end(r))).collect())
             }
             DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
-            DimSelection::Strided { range, step } => {
-                let (low, high) = ordinal_range(physical, range.as_ref());
-                Self::Strided {
-                    physical,
-                    low,
-                    high,
-                    step: (*step).max(1),
-                }
-            }
+            DimSelection::Strided { range, step } => Self::Strided {
+                physical,
+                span: ordinal_range(physical, range.as_ref()),
+                step: (*step).max(1),
+            },
         }
     }
 
     /// Ranges whose bounds are all meant as they are: an empty upper bound is the empty string.
     pub(crate) fn exact(ranges: &[Range], datatype: Datatype) -> Self {
         if datatype.is_string() {
-            return Self::strings(
-                ranges
-                    .iter()
-                    .map(|r| (r.start.clone(), Some(r.end.clone())))
-                    .collect(),
-            );
+            let ranges = ranges.iter();
+            let ranges = ranges.map(|r| (r.start.clone(), Some(r.end.clone())));
+            return Self::strings(ranges.collect());
         }
         Self::numbers(ranges, datatype.physical())
     }
@@ -101,13 +92,7 @@ impl DimensionFilter {
         for (low, high) in ranges {
             match merged.last_mut() {
                 Some((_, last)) if last.as_ref().is_none_or(|last| low <= *last) => {
-                    if let (Some(old), Some(new)) = (&*last, &high) {
-                        if new > old {
-                            *last = high;
-                        }
-                    } else {
-                        *last = None;
-                    }
+                    *last = last.take().zip(high).map(|(old, new)| old.max(new));
                 }
                 _ => merged.push((low, high)),
             }
@@ -121,21 +106,15 @@ impl DimensionFilter {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
                 let (low, high) = ordinal_range(*physical, range);
-                last_at_or_before(ranges, high).is_some_and(|r| r.1 >= low)
+                last_where(ranges, |r| r.0 <= high).is_some_and(|r| r.1 >= low)
             }
-            Self::Strided {
-                physical,
-                low,
-                high,
-                ..
-            } => {
-                let (first, last) = ordinal_range(*physical, range);
-                first <= *high && last >= *low
+            Self::Strided { physical, span, .. } => {
+                let (low, high) = ordinal_range(*physical, range);
+                low <= span.1 && high >= span.0
             }
             Self::Strings(ranges) => {
-                string_at_or_before(ranges, range.end).is_some_and(|(_, end)| {
-                    end.as_ref().is_none_or(|end| end.as_slice() >= range.start)
-                })
+                let near = last_where(ranges, |(start, _)| start.as_slice() <= range.end);
+                near.is_some_and(|near| reaches(near, range.start))
             }
         }
     }
@@ -146,19 +125,20 @@ impl DimensionFilter {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
                 let (low, high) = ordinal_range(*physical, range);
-                last_at_or_before(ranges, low).is_some_and(|r| r.1 >= high)
+                last_where(ranges, |r| r.0 <= low).is_some_and(|r| r.1 >= high)
             }
             Self::Strided {
-                step,
                 physical,
-                low,
-                high,
+                span,
+                step,
             } => {
-                let (first, last) = ordinal_range(*physical, range);
-                *step == 1 && first >= *low && last <= *high
+                let (low, high) = ordinal_range(*physical, range);
+                *step == 1 && low >= span.0 && high <= span.1
             }
-            Self::Strings(ranges) => string_at_or_before(ranges, range.start)
-                .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= range.end)),
+            Self::Strings(ranges) => {
+                let near = last_where(ranges, |(start, _)| start.as_slice() <= range.start);
+                near.is_some_and(|near| reaches(near, range.end))
+            }
         }
     }
 
@@ -170,10 +150,8 @@ impl DimensionFilter {
         let (low, high) = ordinal_range(*physical, range);
         let first = ranges.partition_point(|r| r.1 < low);
         let common = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
-        let inside: f64 = common
-            .map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0)
-            .sum();
-        Some(inside / (high.checked_sub(low)? as f64 + 1.0))
+        let inside = common.map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0);
+        Some(inside.sum::<f64>() / (high.checked_sub(low)? as f64 + 1.0))
     }
 
     /// Those of the selected cells that are selected.
@@ -201,11 +179,10 @@ impl DimensionFilter {
             }
             Self::Strided {
                 physical,
-                low,
-                high,
+                span,
                 step,
             } => {
-                dispatch!(*physical, T => apply_stride::<T>((*low, *high, *step), view, mask));
+                dispatch!(*physical, T => apply_stride::<T>(*span, *step, view, mask));
             }
             Self::Strings(ranges) => apply_strings(ranges, view, mask),
         }
@@ -225,22 +202,15 @@ pub(crate) fn ordinal_range(physical: Physical, range: RangeRef<'_>) -> (u64, u6
     (ordinal(physical, range.start), ordinal(physical, range.end))
 }
 
-fn last_at_or_before(ranges: &[(u64, u64)], value: u64) -> Option<(u64, u64)> {
-    ranges
-        .partition_point(|r| r.0 <= value)
-        .checked_sub(1)
-        .and_then(|i| ranges.get(i))
-        .copied()
+/// The last range for which something is true, as it is for all before it and none behind it.
+fn last_where<R>(ranges: &[R], holds: impl FnMut(&R) -> bool) -> Option<&R> {
+    let behind = ranges.partition_point(holds);
+    behind.checked_sub(1).and_then(|i| ranges.get(i))
 }
 
-fn string_at_or_before<'a>(
-    ranges: &'a [(Vec<u8>, Option<Vec<u8>>)],
-    value: &[u8],
-) -> Option<&'a (Vec<u8>, Option<Vec<u8>>)> {
-    ranges
-        .partition_point(|r| r.0.as_slice() <= value)
-        .checked_sub(1)
-        .and_then(|i| ranges.get(i))
+/// Whether a range of strings goes on up to one.
+fn reaches((_, end): &(Vec<u8>, Option<Vec<u8>>), text: &[u8]) -> bool {
+    end.as_ref().is_none_or(|end| end.as_slice() >= text)
 }
 
 fn pick_numbers<T: Ordinal>(
@@ -299,7 +269,8 @@ fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &
 }
 
 fn apply_stride<T: Ordinal>(
-    (low, high, step): (u64, u64, u64),
+    (low, high): (u64, u64),
+    step: u64,
     view: FieldView<'_>,
     mask: &mut [u8],
 ) {
@@ -320,24 +291,21 @@ fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mas
             continue;
         }
         let text = view.cell(cell);
-        *m =
-            match last {
-                Some((same, answer)) if same == text => answer,
-                _ => {
-                    let near = start(after).is_none_or(|next| text < next)
-                        && after
-                            .checked_sub(1)
-                            .and_then(start)
-                            .is_none_or(|before| before <= text);
-                    if !near {
-                        after = ranges.partition_point(|range| range.0.as_slice() <= text);
-                    }
-                    let before = after.checked_sub(1).and_then(|at| ranges.get(at));
-                    u8::from(before.is_some_and(|(_, end)| {
-                        end.as_ref().is_none_or(|end| end.as_slice() >= text)
-                    }))
+        *m = match last {
+            Some((same, answer)) if same == text => answer,
+            _ => {
+                let near = start(after).is_none_or(|next| text < next)
+                    && after
+                        .checked_sub(1)
+                        .and_then(start)
+                        .is_none_or(|before| before <= text);
+                if !near {
+                    after = ranges.partition_point(|range| range.0.as_slice() <= text);
                 }
-            };
+                let before = after.checked_sub(1).and_then(|at| ranges.get(at));
+                u8::from(before.is_some_and(|before| reaches(before, text)))
+            }
+        };
         last = Some((text, *m));
     }
 }
