@@ -72,7 +72,8 @@ cargo xtask TASK
   cloud matrix [--seconds N] [--seed N]
                               pairs of operations on one array in a bucket, the first of which stands still before one of its
                               requests while the second runs: a minute of them
-  cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
+  cloud bench [--rounds N] [--reference-threads N] [--log]
+                              the reference beside us through an S3 server with 20 ms a request
   cloud sql [--fragments N] [--release]
                               three processes write an array of many fragments, three workers answer queries about it as one
                               process does, three consolidate it; says what each worker reads

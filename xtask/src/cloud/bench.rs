@@ -9,7 +9,7 @@ use super::{BUCKET, Stage, s3_uri};
 use crate::Outcome;
 use serde_json::json;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Added to each request.
 const LATENCY: Duration = Duration::from_millis(20);
@@ -26,6 +26,8 @@ struct Options {
     rounds: usize,
     /// Threads of the reference for requests and for work, instead of one a core.
     threads: Option<u32>,
+    /// The way of each answer of a consolidation is printed.
+    log: bool,
 }
 
 impl Options {
@@ -33,13 +35,23 @@ impl Options {
         let mut options = Self {
             rounds: 3,
             threads: None,
+            log: words.contains(&"--log"),
         };
-        for pair in words.chunks(2) {
+        let numbers: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| *word != "--log")
+            .collect();
+        for pair in numbers.chunks(2) {
             let number = pair.get(1).and_then(|n| n.parse().ok());
             match (pair.first().copied(), number) {
                 (Some("--rounds"), Some(n)) if n > 0 => options.rounds = n as usize,
                 (Some("--reference-threads"), Some(n)) => options.threads = Some(n),
-                _ => return Err("cloud bench takes --rounds N and --reference-threads N".into()),
+                _ => {
+                    return Err(
+                        "cloud bench takes --rounds N, --reference-threads N and --log".into(),
+                    );
+                }
             }
         }
         Ok(options)
@@ -52,7 +64,7 @@ impl Options {
     }
 }
 
-/// Options: `--rounds N`, `--reference-threads N`.
+/// Options: `--rounds N`, `--reference-threads N`, `--log` for the way of each answer of a consolidation.
 pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
     let options = Options::parse(words)?;
     let mut peer = Peer::start(stage.proxy.address)?;
@@ -118,12 +130,17 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
         let [ours, theirs] = names.map(|name| s3_uri(&name));
         slow();
         let context = stage.context()?;
+        let _ = stage.proxy.take_passed();
+        let begun = Instant::now();
         let ours = requests::measure(stage, || {
             context
                 .array(&ours)
                 .consolidate(&Default::default())
                 .map_err(|e| e.to_string())
         })?;
+        if options.log {
+            requests::print_passed(stage, begun);
+        }
         peer.ask(&json!({ "do": "fresh" }))?;
         let command = json!({ "do": "consolidate", "uri": theirs, "mode": "fragments" });
         runs.push((ours.1, requests::measure(stage, || peer.ask(&command))?.1));

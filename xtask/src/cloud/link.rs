@@ -2,7 +2,7 @@
 //! as many connections as it has and does nothing else.
 
 use super::proxy::{Plan, Speed};
-use super::requests::{Measured, measure};
+use super::requests::{Measured, measure, print_passed};
 use super::{Stage, s3_uri};
 use crate::Outcome;
 use azulejo::array::Array;
@@ -233,20 +233,6 @@ fn bare(
             ended.try_for_each(|thread| thread.map_err(|_| "a thread died".to_owned())?)
         })
     })
-}
-
-/// When requests came, when their answers began and when they ended, in milliseconds.
-fn print_passed(stage: &Stage, begun: Instant) {
-    let mut passed = stage.proxy.take_passed();
-    passed.sort_by_key(|one| one.moments);
-    for one in passed {
-        let at = one.moments.map(|at| {
-            let since = at.saturating_duration_since(begun);
-            format!("{:7.1}", since.as_secs_f64() * 1e3)
-        });
-        println!("{} {:10} {}", at.join(" "), one.bytes, one.request);
-    }
-    println!("{:7.1} done", begun.elapsed().as_secs_f64() * 1e3);
 }
 
 fn opened(context: &Context, uri: &str) -> Result<Array, String> {

@@ -91,6 +91,20 @@ pub fn measure<T>(
     ))
 }
 
+/// When requests came, when their answers began and when they ended, in milliseconds.
+pub fn print_passed(stage: &Stage, begun: Instant) {
+    let mut passed = stage.proxy.take_passed();
+    passed.sort_by_key(|one| one.moments);
+    for one in passed {
+        let at = one.moments.map(|at| {
+            let since = at.saturating_duration_since(begun);
+            format!("{:7.1}", since.as_secs_f64() * 1e3)
+        });
+        println!("{} {:10} {}", at.join(" "), one.bytes, one.request);
+    }
+    println!("{:7.1} done", begun.elapsed().as_secs_f64() * 1e3);
+}
+
 /// Each phase by us, with a client of its own.
 pub fn ours(stage: &Stage, fragments: i64) -> Result<Vec<Measured>, String> {
     let (context, uri) = (stage.context()?, uri(fragments));
