@@ -81,12 +81,22 @@ impl Options {
                 "a new array needs dimensions: write 'dimensions' 'COLUMN, COLUMN'".into(),
             )
         })?;
-        let index = |name: &str| {
-            columns.index_of(name.trim()).map_err(|_| {
-                DataFusionError::Plan(format!("dimensions: there is no column {:?}", name.trim()))
-            })
-        };
-        names.split(',').map(index).collect()
+        let parts: Vec<&str> = names.split(',').collect();
+        let (mut left, mut found) = (parts.as_slice(), Vec::new());
+        while let Some(first) = left.first() {
+            // Names may have commas themselves.
+            let known = (1..=left.len()).find_map(|len| {
+                let (name, rest) = left.split_at_checked(len)?;
+                let index = columns.index_of(name.join(",").trim()).ok()?;
+                Some((index, rest))
+            });
+            let (index, rest) = known.ok_or_else(|| {
+                DataFusionError::Plan(format!("dimensions: there is no column {:?}", first.trim()))
+            })?;
+            found.push(index);
+            left = rest;
+        }
+        Ok(found)
     }
 
     /// The schema of a new array: the columns of the key, by their indices, are its dimensions, in

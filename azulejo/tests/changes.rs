@@ -732,6 +732,20 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
         let deleted = now.condition(&first).unwrap();
         array.delete_cells(&deleted, Some(50)).unwrap();
         assert_eq!(read(60), expected, "{labels:?}");
+        // Nor does it where other labels come in the place of both.
+        context.object(URI).copy_to("mem://third").unwrap();
+        let third = context.array("mem://third");
+        third.evolve(&drop, Some(61)).unwrap();
+        let others = SchemaEvolution {
+            add_enumerations: vec![words(&["k"])],
+            add_attributes: vec![colour()],
+            ..SchemaEvolution::default()
+        };
+        third.evolve(&others, Some(62)).unwrap();
+        let options = ReadOptions::new().fields(["a"]);
+        let cells = third.open().unwrap().read(options).unwrap();
+        let left = cells.read_all().unwrap().cell_num;
+        assert_eq!(left, expected.len(), "{labels:?}");
         // The schema goes on; what the delete means stays.
         let more = SchemaEvolution {
             add_attributes: vec![Attribute::new("b", Datatype::Int32, CellValNum::ONE)],

@@ -186,7 +186,7 @@ fn zstd_holds(
             };
             let block = u32::from_le_bytes([*a, *b, *c, 0]);
             let size = u64::from(block >> 3);
-            let (stored, makes) = match block >> 1 & 3 {
+            let (stored, makes) = match (block >> 1) & 3 {
                 0 => (size, size),
                 1 => (1, size),
                 2 => (size, ZSTD_BLOCK),

@@ -440,6 +440,13 @@ async fn copies_are_arrays_or_nothing() -> TestResult {
         rows(&session, "SELECT * FROM 'mem://some' ORDER BY id").await?,
         ["2|b", "3|∅", "5|e"]
     );
+    // Names may have commas.
+    let commas = "COPY (SELECT id AS \"a,b\", id AS c, v FROM t) TO 'mem://commas' STORED AS AZULEJO OPTIONS (dimensions 'c, a,b')";
+    assert_eq!(rows(&session, commas).await?, ["5"]);
+    let named = context.array("mem://commas").open()?;
+    let dimensions = named.schema().domain.dimensions.iter();
+    let dimensions: Vec<&str> = dimensions.map(|d| d.name.as_str()).collect();
+    assert_eq!(dimensions, ["c", "a,b"]);
     for (copy, reason) in [
         (copy, "mem://copy"),
         ("COPY t TO 'mem://x' STORED AS AZULEJO", "dimensions"),

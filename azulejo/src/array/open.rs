@@ -58,6 +58,9 @@ pub(super) struct Schemas {
     relabelled: Vec<Relabelled>,
     /// The files of labels of which it may be that the earlier begin the later, which was not looked at.
     unlike: BTreeSet<(String, String)>,
+    /// Of each schema that has other labels the schemas that have others than it, where deletes may
+    /// mean them.
+    earlier: Vec<(Arc<ArraySchema>, Vec<Relabelled>)>,
 }
 
 impl Schemas {
@@ -75,6 +78,7 @@ impl Schemas {
         Self {
             relabelled: relabelled(&all, &latest_name, &mut ask),
             unlike,
+            earlier: Vec::new(),
             latest,
             latest_name,
             all,
@@ -93,45 +97,67 @@ impl Schemas {
         if pairs.is_empty() {
             return Ok(());
         }
-        let files: BTreeSet<&String> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
-        let paths: Vec<String> = files.iter().map(|file| enumeration_path(file)).collect();
-        let wanted = paths.iter().map(String::as_str);
-        let mut read: Vec<Option<Bytes>> = Vec::with_capacity(paths.len());
-        match read_objects_as(context, location, wanted, waiting).await {
-            Ok(all) => read.extend(all.into_iter().map(Some)),
-            Err(Error::NotFound { .. }) => {
-                for path in &paths {
-                    let one = [path.as_str()].into_iter();
-                    read.push(
-                        match read_objects_as(context, location, one, waiting).await {
-                            Ok(one) => one.into_iter().next(),
-                            // Labels that are gone are not those of now; who asks for these hears of it.
-                            Err(Error::NotFound { .. }) => None,
-                            Err(error) => return Err(error),
-                        },
-                    );
-                }
-            }
-            // Whether they are the same nobody can tell then, and either might be wrong.
-            Err(error) => return Err(error),
-        }
-        let mut known = HashMap::new();
-        for ((file, path), bytes) in files.iter().zip(&paths).zip(&read) {
-            let Some(bytes) = bytes else {
-                continue;
-            };
-            // Those that are damaged are not taken for the same; who asks for them hears of it.
-            let payload = generic_tile(context, location, path, bytes);
-            if let Some(labels) = payload.ok().and_then(|p| Enumeration::decode(&p).ok()) {
-                known.insert(file.as_str(), labels);
-            }
-        }
+        let same = labels_that_begin(context, location, &pairs, waiting).await?;
         let mut extends = |then: &str, now: &str| {
-            let both = known.get(then).zip(known.get(now));
-            both.is_some_and(|(then, now)| now.values_begin_with(then))
+            let pair = (then.to_owned(), now.to_owned());
+            same.contains(&pair)
         };
         self.relabelled = relabelled(&self.all, &self.latest_name, &mut extends);
         Ok(())
+    }
+
+    /// The same among schemas all of which have other labels than the one that counts: a delete by a
+    /// label means those of its time.
+    async fn compare_earlier_labels(
+        &mut self,
+        context: &Context,
+        location: &Location,
+        waiting: Waiting,
+    ) -> Result<()> {
+        let is_other = |schema: &Arc<ArraySchema>| {
+            let mut others = self.relabelled.iter();
+            others.any(|(of, _)| Arc::ptr_eq(of, schema))
+        };
+        let others = self.all.iter().filter(|(_, schema)| is_other(schema));
+        let others: Vec<(&String, &Arc<ArraySchema>)> = others.collect();
+        if others.len() < 2 {
+            return Ok(());
+        }
+        let mut pairs = BTreeSet::new();
+        for (name, _) in &others {
+            let mut ask = |then: &str, now: &str| {
+                pairs.insert((then.to_owned(), now.to_owned()));
+                false
+            };
+            relabelled(&self.all, name, &mut ask);
+        }
+        let same = labels_that_begin(context, location, &pairs, waiting).await?;
+        let mut extends = |then: &str, now: &str| {
+            let pair = (then.to_owned(), now.to_owned());
+            same.contains(&pair)
+        };
+        let earlier = others.iter().map(|(name, schema)| {
+            let others = relabelled(&self.all, name, &mut extends);
+            (Arc::clone(schema), others)
+        });
+        self.earlier = earlier.collect();
+        Ok(())
+    }
+
+    /// The attributes of a schema whose labels are others than in another one, where both have
+    /// others than the one that counts.
+    pub(super) fn relabelled_beside(
+        &self,
+        schema: &Arc<ArraySchema>,
+        other: &Arc<ArraySchema>,
+    ) -> Arc<[String]> {
+        let of = |list: &'_ [Relabelled]| {
+            let found = list.iter().find(|(of, _)| Arc::ptr_eq(of, schema));
+            found.map(|(_, others)| Arc::clone(others))
+        };
+        let mut earlier = self.earlier.iter();
+        let beside = earlier.find(|(of, _)| Arc::ptr_eq(of, other));
+        beside.and_then(|(_, list)| of(list)).unwrap_or_default()
     }
 
     /// The schemas that have other labels, and the attributes that have them.
@@ -164,6 +190,53 @@ impl Schemas {
     pub(super) fn legacy(&self) -> Option<&ArraySchema> {
         legacy_schema(&self.all)
     }
+}
+
+/// Of pairs of files of labels those of which the first begins the second.
+async fn labels_that_begin(
+    context: &Context,
+    location: &Location,
+    pairs: &BTreeSet<(String, String)>,
+    waiting: Waiting,
+) -> Result<HashSet<(String, String)>> {
+    let files: BTreeSet<&String> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+    let paths: Vec<String> = files.iter().map(|file| enumeration_path(file)).collect();
+    let wanted = paths.iter().map(String::as_str);
+    let mut read: Vec<Option<Bytes>> = Vec::with_capacity(paths.len());
+    match read_objects_as(context, location, wanted, waiting).await {
+        Ok(all) => read.extend(all.into_iter().map(Some)),
+        Err(Error::NotFound { .. }) => {
+            for path in &paths {
+                let one = [path.as_str()].into_iter();
+                read.push(
+                    match read_objects_as(context, location, one, waiting).await {
+                        Ok(one) => one.into_iter().next(),
+                        // Labels that are gone are not those of now; who asks for these hears of it.
+                        Err(Error::NotFound { .. }) => None,
+                        Err(error) => return Err(error),
+                    },
+                );
+            }
+        }
+        // Whether they are the same nobody can tell then, and either might be wrong.
+        Err(error) => return Err(error),
+    }
+    let mut known = HashMap::new();
+    for ((file, path), bytes) in files.iter().zip(&paths).zip(&read) {
+        let Some(bytes) = bytes else {
+            continue;
+        };
+        // Those that are damaged are not taken for the same; who asks for them hears of it.
+        let payload = generic_tile(context, location, path, bytes);
+        if let Some(labels) = payload.ok().and_then(|p| Enumeration::decode(&p).ok()) {
+            known.insert(file.as_str(), labels);
+        }
+    }
+    let begins = |(then, now): &&(String, String)| {
+        let both = known.get(then.as_str()).zip(known.get(now.as_str()));
+        both.is_some_and(|(then, now)| now.values_begin_with(then))
+    };
+    Ok(pairs.iter().filter(begins).cloned().collect())
 }
 
 /// What commits say of fragments that were not looked at.
@@ -341,6 +414,10 @@ async fn open_listed(
     };
     let selected = select_deletes(&committed, time).filter(counts);
     let deletes = read_deletes(context, &location, selected, &deletes)?;
+    if !scope.schemas_only && !deletes.is_empty() {
+        let compared = schemas.compare_earlier_labels(context, &location, waiting);
+        compared.await?;
+    }
     let unread = Unread {
         committed,
         vacuums,

@@ -363,6 +363,16 @@ impl Snapshot {
         self.inner.schemas.all_relabelled()
     }
 
+    /// The attributes of a schema whose labels are others than in another one, where both have others
+    /// than [`Self::schema`] and the array has deletes.
+    pub(crate) fn relabelled_beside(
+        &self,
+        schema: &Arc<ArraySchema>,
+        other: &Arc<ArraySchema>,
+    ) -> Arc<[String]> {
+        self.inner.schemas.relabelled_beside(schema, other)
+    }
+
     /// All schemas: the one that was the latest at a time, those before it, newest first, then
     /// those after it, oldest first. A delete of that time means the first that it fits.
     pub fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {

@@ -996,7 +996,7 @@ fn what_others_make_beside_a_note_stays() {
         let refused = object.begin_making("a dataset", None).unwrap_err();
         assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
         assert_eq!(object.object_type().unwrap(), Some(ObjectType::Group));
-        let uri = format!("{root}/array in place of a group");
+        let uri = format!("{root}/instead");
         let object = context.object(&uri);
         object.begin_making("a dataset", None).unwrap();
         context.array(&uri).create(schema()).unwrap();

@@ -9,12 +9,13 @@
 //!
 //! Of numbers the last of equals is taken (which tells -0.0 from 0.0), and a NaN stands until the
 //! next number. Dimensions have a box (MBR) instead of a min and a max; there the first of equals
-//! is taken.
+//! is taken, and of NaN nothing unless there is nothing else.
 
 mod reals;
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::space::is_number;
 use azulejo_format::datatype::{Native, Physical};
 use azulejo_format::dispatch;
 use azulejo_format::fragment::{Field, SumKind, TileSum, has_min_max};
@@ -368,6 +369,29 @@ fn numbers<T: Statistic>(
         };
     }
     if kind.is_dimension {
+        // NaN bounds nothing. libtiledb passes over it, too, unless a tile begins with it.
+        if !T::PHYSICAL.is_integer() {
+            let all = written.iter();
+            let all = all.flat_map(|range| cells::<T>(view, range).chunks_exact(T::SIZE));
+            if all.clone().any(|cell| !is_number(cell, cell)) {
+                let mut numbers = all.filter(|cell| is_number(cell, cell)).map(T::read);
+                if let Some(first) = numbers.next() {
+                    (min, max) = numbers.fold((first, first), |(min, max), value| {
+                        let least = if value.total_order(&min).is_lt() {
+                            value
+                        } else {
+                            min
+                        };
+                        let most = if value.total_order(&max).is_gt() {
+                            value
+                        } else {
+                            max
+                        };
+                        (least, most)
+                    });
+                }
+            }
+        }
         // Where bounds may be -0.0 or 0.0, the first of them counts.
         let first = |wanted: T| {
             let mut all = written

@@ -290,8 +290,17 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -
 /// that they keep).
 struct Conditions {
     query: Option<BoundCondition>,
-    /// As [`Array::deletes`], each with the attributes whose labels were others at its time.
-    deletes: Vec<(BoundCondition, Arc<[String]>)>,
+    /// As [`Array::deletes`].
+    deletes: Vec<BoundDelete>,
+}
+
+/// A delete of which it is known what it means.
+struct BoundDelete {
+    condition: BoundCondition,
+    /// The schema of its time.
+    schema: Arc<ArraySchema>,
+    /// The attributes whose labels were others then.
+    others: Arc<[String]>,
 }
 
 impl Conditions {
@@ -316,7 +325,7 @@ impl Conditions {
 
 /// A delete means the fields that the array had when it was written: since then they may have been
 /// dropped, or replaced by others of the same names.
-fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<(BoundCondition, Arc<[String]>)> {
+fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundDelete> {
     let enumerations = |name: &str| array.enumeration(name);
     let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
     // At times of their own choice programs delete by fields that came later.
@@ -324,22 +333,37 @@ fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<(BoundCondition, 
         .schemas_around(delete.timestamp)
         .find_map(|schema| Some((bind(schema).ok()?, schema)));
     let Some((condition, schema)) = fitting else {
-        return Ok((bind(array.schema())?, Arc::default()));
+        let schema = Arc::clone(array.schema());
+        return Ok(BoundDelete {
+            condition: bind(&schema)?,
+            schema,
+            others: Arc::default(),
+        });
     };
     let mut others = array.relabelled().iter();
     let others = others.find(|(of, _)| Arc::ptr_eq(of, schema));
     let others = others.map(|(_, others)| Arc::clone(others));
-    Ok((condition, others.unwrap_or_default()))
+    Ok(BoundDelete {
+        condition,
+        schema: Arc::clone(schema),
+        others: others.unwrap_or_default(),
+    })
 }
 
-/// The attributes of a fragment that have other labels than a delete means, of which `others` were
-/// others at its time than they are now. Where both differ from those of now nothing tells whether
-/// they differ from each other, and indices are compared as they are stored.
-fn relabelled_since(fragment: &Fragment, others: &[String]) -> Vec<String> {
-    let theirs = fragment.relabelled();
+/// The attributes of a fragment that have other labels than a delete means: where only the ones or the
+/// others are those of now they differ, and where none are they were compared.
+fn relabelled_since(array: &Array, fragment: &Fragment, delete: &BoundDelete) -> Vec<String> {
+    let (theirs, others) = (fragment.relabelled(), &*delete.others);
+    let beside = match theirs.is_empty() || others.is_empty() {
+        true => Arc::default(),
+        false => array.relabelled_beside(fragment.schema(), &delete.schema),
+    };
     let then = others.iter().filter(|name| !theirs.contains(name));
     let now = theirs.iter().filter(|name| !others.contains(name));
-    then.chain(now).cloned().collect()
+    let both = theirs
+        .iter()
+        .filter(|name| others.contains(name) && beside.contains(name));
+    then.chain(now).chain(both).cloned().collect()
 }
 
 /// The selection where dimensions that are not restricted are so by the current domain; `None` if
@@ -404,7 +428,7 @@ fn bind_fragment(
         add_test(&mut query, fragment, condition, None, None)?;
     }
     let deletes = array.deletes().iter().zip(&conditions.deletes);
-    for (i, (delete, (condition, others))) in deletes.enumerate() {
+    for (i, (delete, bound)) in deletes.enumerate() {
         if delete.timestamp < written.start {
             continue;
         }
@@ -419,9 +443,9 @@ fn bind_fragment(
         }
         let later = fragment.has_timestamps() && delete.timestamp <= written.end;
         let until = later.then_some(delete.timestamp);
-        let relabelled = relabelled_since(fragment, others);
-        let kept = (!relabelled.is_empty()).then(|| condition.keeping(&relabelled));
-        let condition = kept.as_ref().unwrap_or(condition);
+        let relabelled = relabelled_since(array, fragment, bound);
+        let kept = (!relabelled.is_empty()).then(|| bound.condition.keeping(&relabelled));
+        let condition = kept.as_ref().unwrap_or(&bound.condition);
         add_test(&mut query, fragment, condition, until, Some(i))?;
     }
     Ok(query)

@@ -70,6 +70,26 @@ fn integers_have_bounds_and_a_sum_that_stops_at_its_limits() {
 }
 
 #[test]
+fn boxes_hold_all_that_is_a_number() {
+    let kind = StatsKind {
+        is_dimension: true,
+        min_max: false,
+        ..kind(Datatype::Float64, CellValNum::ONE, false)
+    };
+    let sides = |values: &[f64]| {
+        let data = bytes(values);
+        let parts = [0..1, 1..values.len()];
+        let summary = summarize(&kind, &fixed(&data, None, 8), &parts).unwrap();
+        (f64::read(&summary.min), f64::read(&summary.max))
+    };
+    let nan = f64::NAN;
+    assert_eq!(sides(&[2.0, 1.0, nan, 5.0, 6.0]), (1.0, 6.0));
+    assert_eq!(sides(&[nan, 3.0, 2.0]), (2.0, 3.0));
+    assert_eq!(sides(&[3.0, 4.0, nan]), (3.0, 4.0));
+    assert!(sides(&[nan, nan]).0.is_nan());
+}
+
+#[test]
 fn of_reals_the_last_of_equals_counts_and_nan_stands_until_the_next() {
     let sign = |values: &[f64]| {
         let (min, max, _) = of(Datatype::Float64, values);
