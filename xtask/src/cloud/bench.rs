@@ -3,7 +3,7 @@
 
 use super::cells;
 use super::peer::Peer;
-use super::proxy::Plan;
+use super::proxy::{Plan, Speed};
 use super::requests::{self, Measured, PHASES, SIZES};
 use super::{BUCKET, Stage, s3_uri};
 use crate::Outcome;
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Added to each request.
 const LATENCY: Duration = Duration::from_millis(20);
+/// Bytes a second that limit nothing.
+const UNLIMITED: u64 = 1 << 40;
 /// Fragments that are consolidated.
 const CONSOLIDATED: i64 = 100;
 
@@ -98,6 +100,11 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
     let slow = || {
         stage.proxy.plan(Plan {
             latency: LATENCY,
+            // What passes is noted where its speed is limited.
+            speed: options.log.then_some(Speed {
+                connection: UNLIMITED,
+                link: UNLIMITED,
+            }),
             ..Plan::default()
         });
     };
