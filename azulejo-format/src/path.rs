@@ -36,6 +36,9 @@ pub const METADATA_FOLDER: &str = "__meta";
 pub const LABELS_FOLDER: &str = "__labels";
 /// Where Azulejo keeps a manifest. Not part of the format, whose readers pass it by.
 pub const MANIFEST_FOLDER: &str = "__azulejo";
+/// How names of the small files begin, in an array's folder, by which those who change the array on
+/// stores without locks take turns. A number follows. Other libraries pass them by.
+pub const CLAIM: &str = "__azulejo_claim.";
 /// Ends the names of data files.
 pub const DATA_SUFFIX: &str = ".tdb";
 

@@ -287,14 +287,19 @@ pub(super) fn for_fragment(
     relabelled: &[String],
 ) -> BoundTree {
     let present: Vec<bool> = bound.present(fragment, relabelled).collect();
-    if present.iter().all(|p| *p) {
-        return bound.clone();
-    }
-    let root = bound.root.settled(&|leaf| {
-        let present = present.get(leaf.field).copied().unwrap_or(false);
-        (!present).then_some(false)
-    });
+    let root = bound
+        .root
+        .settled(&|leaf| match present.get(leaf.field).copied() {
+            Some(true) => never_null(bound, leaf),
+            _ => Some(false),
+        });
     compact(&bound.fields, &bound.types, root)
+}
+
+/// The answer of a test that every cell of its field meets: see [`Binder::always`].
+pub(super) fn never_null(bound: &BoundTree, leaf: &Leaf) -> Option<bool> {
+    let nullable = bound.types.get(leaf.field)?.nullable;
+    (matches!(leaf.test, Test::NotNull) && !nullable).then_some(true)
 }
 
 /// The condition where all tests of some fields hold.
@@ -440,11 +445,12 @@ impl<'a> Binder<'a> {
         Node::Leaf(Leaf { field: place, test })
     }
 
-    /// What every cell that is not null answers alike.
+    /// What every cell that is not null answers alike. Where none can be null it is a test all the same, as
+    /// cells of a fragment that lacks the field meet none; [`for_fragment`] settles it for the others.
     fn always(&mut self, field: &FieldRef, target: &ConditionField<'_>, answer: bool) -> Node {
         match answer {
-            true if target.nullable => self.leaf(field, target, Test::NotNull),
-            answer => Node::Constant(answer),
+            true => self.leaf(field, target, Test::NotNull),
+            false => Node::Constant(false),
         }
     }
 

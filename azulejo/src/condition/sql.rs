@@ -1,7 +1,7 @@
 //! Conditions with the meaning that SQL engines give them.
 
 use super::Condition;
-use super::bind::{BoundTree, EnumerationLookup, Test, bind, compact};
+use super::bind::{BoundTree, EnumerationLookup, Test, bind, compact, never_null};
 use super::evaluate::of_fill;
 use crate::error::Result;
 use azulejo_format::schema::Attribute;
@@ -14,7 +14,9 @@ pub(super) fn bind_sql(
     schema: &Arc<ArraySchema>,
     enumerations: EnumerationLookup<'_>,
 ) -> Result<BoundTree> {
-    let mut bound = bind(condition, schema, enumerations, false)?;
+    let bound = bind(condition, schema, enumerations, false)?;
+    let root = bound.root.settled(&|leaf| never_null(&bound, leaf));
+    let mut bound = compact(&bound.fields, &bound.types, root);
     bound.root.visit(&mut |leaf| {
         if let Test::Number {
             physical: Physical::F32 | Physical::F64,

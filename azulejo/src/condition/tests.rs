@@ -607,6 +607,17 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
     assert_eq!(of("i is null").constant(), Some(false));
     assert_eq!(of("u > 1 and i = 7").constant(), Some(false));
     assert_eq!(of("u > 1 or i = 7").fields(), ["u".into()]);
+    // So does one that every cell of the attribute meets: that of a label that there is not.
+    for text in [
+        "unordered != 'zz'",
+        "not unordered = 'zz'",
+        "unordered not in ('zz')",
+    ] {
+        assert_eq!(of(text).constant(), Some(false), "{text}");
+        let all = BoundCondition::bind(&parsed(text), &schema, &labels).unwrap();
+        let all = all.for_fragment(&schema, &[]);
+        assert_eq!(all.constant(), Some(true), "{text}");
+    }
     let mut mask = [1, 1];
     let cells = column(&schema, "u", &values([[1u8], [2]]));
     of("i = 7 or u > 1 or s = 'x'")

@@ -38,8 +38,8 @@ pub struct Merged {
 enum Step {
     /// There is nothing to consolidate.
     Nothing,
-    /// Fragments were replaced.
-    Done(Merged),
+    /// Fragments were replaced: all that there were, if the flag says so, by one.
+    Done(Merged, bool),
     /// Some of the chosen ones were replaced, as all at once do not fit in memory. What is left of
     /// the round, by name.
     Part(Merged, Vec<String>),
@@ -102,7 +102,7 @@ impl ArrayHandle {
                     rest = Some(left);
                     attempts = Attempts::new();
                 }
-                Ok(Step::Done(merged)) => {
+                Ok(Step::Done(merged, is_whole)) => {
                     if merged.new.len() != 1 {
                         done.extend(merged.new.iter().chain(&merged.old).cloned());
                     }
@@ -110,7 +110,11 @@ impl ArrayHandle {
                     rounds.push(merged);
                     rest = None;
                     steps += 1;
-                    if (empty && !options.purge_deleted_cells) || !options.fragments.is_empty() {
+                    let is_last = match empty {
+                        true => !options.purge_deleted_cells,
+                        false => is_whole,
+                    };
+                    if is_last || !options.fragments.is_empty() {
                         break;
                     }
                     attempts = Attempts::new();
@@ -293,8 +297,9 @@ impl Merging<'_> {
                 let gone = FragmentSelection::Named(&merged.old);
                 context.array(uri).delete_fragments(gone)?;
             }
-            return Ok(Step::Done(merged));
+            return Ok(Step::Done(merged, false));
         }
+        let is_whole = merged.old.len() == whole.fragments().len() && written.fragments.len() == 1;
         let replaced = Replaced {
             whole,
             old: chosen_fragments()
@@ -304,7 +309,7 @@ impl Merging<'_> {
             purged: options.purge_deleted_cells,
         };
         Ok(match replaced.by(written)? {
-            true => Step::Done(merged),
+            true => Step::Done(merged, is_whole),
             false => Step::Overtaken,
         })
     }
@@ -323,7 +328,7 @@ impl Merging<'_> {
             ..self.options.clone()
         };
         match (Merging { options, ..*self }).replace(&part, false)? {
-            Step::Done(merged) => {
+            Step::Done(merged, _) => {
                 let fragments = chosen.fragments.iter();
                 let others = fragments.filter(|i| part.fragments.binary_search(i).is_err());
                 let others = others.filter_map(|i| Some(self.whole.fragments().get(*i)?.name()));

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
+use azulejo_format::path::CLAIM;
 use bucket::{Abilities, AbortOnDrop, Limits, Shared, ended, key_of, object_key};
 use bytes::Bytes;
 use cancelled::Cancelled;
@@ -242,12 +243,12 @@ impl ObjectStorage {
     }
 }
 
-/// Whether a path lies in a folder that holds files only, by its name: such are deleted by the
-/// hundred.
+/// Whether a path is that of a claim, or lies in a folder that holds files only, by its name: such
+/// are deleted by the hundred, or while others wait.
 fn is_surely_an_object(path: &StorePath) -> bool {
     let folder = path.parent();
     let folder = folder.as_ref().map_or("", StorePath::name);
-    ["__commits", "__meta", "__fragment_meta"].contains(&folder)
+    ["__commits", "__meta", "__fragment_meta"].contains(&folder) || path.name().starts_with(CLAIM)
 }
 
 impl Storage for ObjectStorage {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::error::Result;
+use azulejo::format::path::CLAIM;
 use azulejo::storage::{
     Append, Entry, FolderLock, LockFolder, PendingList, PendingRead, PendingTails, PutNew,
     RandomAccess, ReadInto, ReadRequest, Storage, StorageLayer, StorePath, Tail, Upload,
@@ -9,9 +10,6 @@ use azulejo::storage::{
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
-
-/// What names of claims begin with; a number follows.
-const CLAIM: &str = "__azulejo_claim.";
 
 /// What comes between the calls of one operation.
 pub trait Between: Debug + Send + Sync {

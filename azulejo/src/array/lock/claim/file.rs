@@ -3,9 +3,9 @@
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath};
+use azulejo_format::path::CLAIM;
 use bytes::Bytes;
 
-const CLAIM: &str = "__azulejo_claim.";
 /// More bytes than a claim has.
 const MAX_CLAIM: u64 = 4096;
 /// A number's successor is at most this much larger.
