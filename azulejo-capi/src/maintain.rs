@@ -219,7 +219,9 @@ capi! {
         let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
         let fragments = fragments.get(usize::try_from(num).unwrap_or(usize::MAX))?;
         if fragments.is_empty() {
-            return Err("Cannot consolidate; there are no fragments in the list".into());
+            // Nothing is to be done, but the array is to be there.
+            engine.array(uri.get()?).snapshot()?;
+            return Ok(());
         }
         check_folder(uri.get()?, &fragments)?;
         let _entry = Entry::shared(uri.get()?)?;
