@@ -46,7 +46,7 @@ impl Entry {
     }
 
     fn new(uri: &str, next: impl FnOnce(Option<Opened>) -> Option<Opened>) -> Result<Self> {
-        let uri = crate::uri::absolute(uri);
+        let uri = crate::uri::folder(uri);
         let mut opened = lock(&OPENED);
         let before = opened.get(&uri).copied();
         let Some(next) = next(before) else {

@@ -54,7 +54,7 @@ impl Told {
     /// Where the fragment of this name lies.
     fn uri(&self, name: &str) -> String {
         let named = crate::query::fragment_uri(&self.array_uri, name);
-        named.unwrap_or_else(|_| crate::uri::absolute(&format!("{}/{name}", self.array_uri)))
+        named.unwrap_or_else(|_| format!("{}/{name}", crate::uri::folder(&self.array_uri)))
     }
 }
 

@@ -312,7 +312,7 @@ fn last(uri: &str) -> &str {
 /// A group and its tree, in the reference's layout.
 fn text_of(handle: &GroupHandle, recursive: bool) -> Result<String> {
     handle.with(|open| {
-        let uri = crate::uri::absolute(&handle.uri);
+        let uri = crate::uri::folder(&handle.uri);
         let mut text = format!("{} GROUP\n", last(&uri));
         let mut visited = vec![open.group.location().path.to_string()];
         dump(&open.group, recursive, 0, &mut visited, &mut text);

@@ -58,12 +58,12 @@ pub fn window(settings: &Settings) -> Result<TimeRange> {
 
 /// Fragments are named by their names alone, or by URIs, which must lie in the array.
 fn check_folder(uri: &str, fragments: &[String]) -> Result<()> {
-    let array = crate::uri::absolute(uri);
+    let array = crate::uri::folder(uri);
     for fragment in fragments {
         let Some((folder, _)) = fragment.trim_end_matches('/').rsplit_once('/') else {
             continue;
         };
-        let folder = crate::uri::absolute(folder);
+        let folder = crate::uri::folder(folder);
         let inside = folder.strip_prefix(&array);
         if !inside.is_some_and(|rest| matches!(rest, "" | "/__fragments")) {
             return Err(Failure::new(format!(
@@ -219,7 +219,9 @@ capi! {
         let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
         let fragments = fragments.get(usize::try_from(num).unwrap_or(usize::MAX))?;
         if fragments.is_empty() {
-            return Err("Cannot consolidate; there are no fragments in the list".into());
+            // Nothing is to be done, but the array is to be there.
+            engine.array(uri.get()?).snapshot()?;
+            return Ok(());
         }
         check_folder(uri.get()?, &fragments)?;
         let _entry = Entry::shared(uri.get()?)?;

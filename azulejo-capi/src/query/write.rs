@@ -289,7 +289,7 @@ fn note(state: &mut State, open: &OpenArray, names: &[String]) -> Result<()> {
 pub fn fragment_uri(array: &str, name: &str) -> Result<String> {
     let parsed = TimestampedName::parse(name)?;
     let path = fragment_path(&parsed, fragment_version(&parsed)?);
-    Ok(format!("{}/{path}", crate::uri::absolute(array)))
+    Ok(format!("{}/{path}", crate::uri::folder(array)))
 }
 
 /// Writes what the caller's buffers hold.
