@@ -96,7 +96,7 @@ impl Reader {
     fn batches(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Told<RecordBatches>> {
         let batches = self
             .take()?
-            .record_batches(ArrowOptions::new().raw(raw).views(views))
+            .record_batches(ArrowOptions::new().raw(raw).views(views).null_times(true))
             .map_err(|error| crate::error::raised(py, &error))?;
         Ok(Told {
             batches,
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views;
-    /// `raw`: values as they are stored.
+    /// `raw`: values as they are stored. What is no time (NaT) is null.
     fn arrow_stream(&self, py: Python<'_>, views: bool, raw: bool) -> PyResult<Py<PyCapsule>> {
         let stream = FFI_ArrowArrayStream::new(Box::new(self.batches(py, views, raw)?));
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;

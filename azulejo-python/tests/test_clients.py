@@ -292,3 +292,27 @@ def test_columns_of_polars_that_hold_objects_are_refused(tmp_path):
     labels = pl.Series(["Object"], dtype=pl.Enum(["Object"]))
     az.write(tmp_path / "b", pl.DataFrame({"i": [1], "Object": labels}), index="i")
     assert az.open(tmp_path / "b").query().to_polars()["Object"].to_list() == ["Object"]
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "M8[ns]", "M8[D]", "m8[s]"])
+def test_what_is_no_time_is_null_for_who_takes_a_query(tmp_path, kind):
+    pa = pytest.importorskip("pyarrow")
+    array = az.write(tmp_path / "a", {"i": [1, 2], "t": np.array([1, "NaT"], kind)}, index="i")
+    assert pa.table(array.query(order="row"))["t"].is_null().to_pylist() == [False, True]
+    again = az.write(tmp_path / "b", array.query(order="row"), index="i")
+    assert not again.schema.attr("t")["nullable"]
+    assert np.isnat(again.query(order="row").to_numpy()["t"]).tolist() == [False, True]
+
+
+def test_an_empty_chunk_of_text_out_of_the_midst(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    text = pa.array(["a", None, "bcd"])
+    table = pa.table({"i": [0, 1, 2], "v": pa.chunked_array([text.slice(0, 1), text.slice(1, 0), text.slice(1)])})
+    assert az.write(tmp_path / "a", table, index="i").query(order="row").to_arrow()["v"].to_pylist() == ["a", None, "bcd"]
+
+
+def test_cells_are_not_there_without_a_copy(tmp_path):
+    array = az.write(tmp_path / "a", CELLS)
+    with pytest.raises(ValueError, match="copy=False"):
+        array.__array__(copy=False)
+    assert np.asarray(array).tolist() == CELLS.tolist()

@@ -220,9 +220,10 @@ pub mod write;
 /// whatever they are in TileDB. The type of a column follows from the schema alone, never from the
 /// values: text that is not UTF-8 is an error, which names the column and the cell; the raw form
 /// takes it. With [`ArrowOptions::views`](arrow::ArrowOptions::views) LargeUtf8 is Utf8View, and LargeBinary BinaryView.
+/// With [`ArrowOptions::null_times`](arrow::ArrowOptions::null_times) what is no time is null in all units.
 ///
 /// Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where
-/// there is one, `tiledb_enumeration`.
+/// there is one, `tiledb_enumeration`; `tiledb_nullable` is `false` where times are nullable in Arrow only.
 #[cfg(feature = "arrow")]
 pub mod arrow {
     #[doc(inline)]

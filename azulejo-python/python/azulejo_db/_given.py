@@ -73,6 +73,12 @@ def _from_pandas(values: Any) -> Given:
     if getattr(dtype, "tz", None) is not None:
         found = values.to_numpy(dtype=f"datetime64[{dtype.unit}]")
         return found, None
+    if getattr(dtype, "categories", None) is not None and mask.any():
+        # pandas makes reals of whole numbers beside which there are nulls.
+        codes = np.asarray(getattr(values, "cat", values).codes)
+        found = np.full(len(codes), None, object)
+        found[codes >= 0] = np.asarray(dtype.categories, dtype=object)[codes[codes >= 0]]
+        return found, mask
     plain = getattr(dtype, "numpy_dtype", None)
     if plain is not None and plain.kind in "biuf":
         return values.to_numpy(dtype=plain, na_value=plain.type(0)), mask if mask.any() else None

@@ -257,6 +257,8 @@ class Reading:
         return (1, 0)
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array's cells are read into new memory: np.asarray(a) without copy=False does that")
         name = self._only("numpy takes one attribute")
         cells = self._box(index_box(self, ...))
         cells = cells[name] if isinstance(cells, dict) else cells

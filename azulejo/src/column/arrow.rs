@@ -46,6 +46,8 @@ pub struct ArrowOptions {
     pub trimmed: bool,
     /// CHAR as bytes: not all of it need be text.
     pub char_bytes: bool,
+    /// Times that are none (NaT) as nulls.
+    pub null_times: bool,
     /// Rows of a record batch at most; as many as come at once without.
     pub rows: Option<usize>,
 }
@@ -87,6 +89,14 @@ impl ArrowOptions {
     #[must_use]
     pub fn char_bytes(mut self, char_bytes: bool) -> Self {
         self.char_bytes = char_bytes;
+        self
+    }
+
+    /// Sets whether times that are none (NaT, the least tick) are null in Arrow, which has no such times
+    /// and shows one of long ago. All columns of times are nullable then, whatever they are in TileDB.
+    #[must_use]
+    pub fn null_times(mut self, null_times: bool) -> Self {
+        self.null_times = null_times;
         self
     }
 
@@ -325,17 +335,38 @@ fn value_type(form: Form, physical: Physical) -> DataType {
 }
 
 /// Whether conversion can leave values out.
-const fn is_converted(form: Form) -> bool {
+const fn is_converted(form: Form, options: ArrowOptions) -> bool {
     match form {
-        Form::Ticks(Ticks::Timestamp(_) | Ticks::Duration(_)) => false,
+        Form::Ticks(Ticks::Timestamp(_) | Ticks::Duration(_)) => options.null_times,
         Form::Ticks(_) | Form::Labels => true,
         _ => false,
     }
 }
 
 /// The item of lists.
-fn item(form: Form, physical: Physical) -> Field {
-    Field::new_list_field(value_type(form, physical), is_converted(form))
+fn item(form: Form, physical: Physical, options: ArrowOptions) -> Field {
+    Field::new_list_field(value_type(form, physical), is_converted(form, options))
+}
+
+/// The nulls of shared ticks together with those that are no time, where these are to be null. Converted
+/// ones leave them out themselves.
+fn nulls_among(
+    form: Form,
+    options: ArrowOptions,
+    data: &Buffer,
+    nulls: Option<NullBuffer>,
+) -> Option<NullBuffer> {
+    if !options.null_times || !matches!(form, Form::Ticks(Ticks::Timestamp(_) | Ticks::Duration(_)))
+    {
+        return nulls;
+    }
+    let (ticks, _) = data.as_slice().as_chunks::<8>();
+    let no_time = i64::MIN.to_le_bytes();
+    if !ticks.contains(&no_time) {
+        return nulls;
+    }
+    let times = ticks.iter().map(|tick| *tick != no_time).collect();
+    NullBuffer::union(nulls.as_ref(), Some(&times))
 }
 
 fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
@@ -359,14 +390,14 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
             DataType::Dictionary(Box::new(number_type(physical)), Box::new(labels))
         }
         (_, CellValNum::ONE) => value_type(form, physical),
-        (_, CellValNum::Var) => DataType::LargeList(Arc::new(item(form, physical))),
+        (_, CellValNum::Var) => DataType::LargeList(Arc::new(item(form, physical, options))),
         (_, CellValNum::Fixed(n)) => {
             let n = i32::try_from(n).map_err(|_| too_long(column))?;
-            DataType::FixedSizeList(Arc::new(item(form, physical)), n)
+            DataType::FixedSizeList(Arc::new(item(form, physical, options)), n)
         }
     };
     let whole = column.cell_val_num == CellValNum::ONE;
-    let nullable = column.nullable || (whole && is_converted(form));
+    let nullable = column.nullable || (whole && is_converted(form, options));
     let mut metadata = HashMap::from([
         ("tiledb_type".to_owned(), column.datatype.name().to_owned()),
         (
@@ -377,6 +408,10 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
             },
         ),
     ]);
+    if nullable && !column.nullable && matches!(form, Form::Ticks(_)) {
+        // Whoever makes an array of it makes it like this one.
+        metadata.insert("tiledb_nullable".to_owned(), "false".to_owned());
+    }
     if let Some(enumeration) = &column.enumeration {
         metadata.insert("tiledb_enumeration".to_owned(), enumeration.name.clone());
     }
@@ -474,11 +509,15 @@ fn array_of(
                 kind.name
             ))),
         },
-        (_, CellValNum::ONE) => number_array(form, kind.datatype.physical(), &column.data, nulls),
+        (_, CellValNum::ONE) => {
+            let nulls = nulls_among(form, options, &column.data, nulls);
+            number_array(form, kind.datatype.physical(), &column.data, nulls)
+        }
         (_, CellValNum::Fixed(n)) => {
             let n = i32::try_from(n).map_err(|_| too_long(kind))?;
-            let field = Arc::new(item(form, kind.datatype.physical()));
-            let values = number_array(form, kind.datatype.physical(), &column.data, None)?;
+            let field = Arc::new(item(form, kind.datatype.physical(), options));
+            let none = nulls_among(form, options, &column.data, None);
+            let values = number_array(form, kind.datatype.physical(), &column.data, none)?;
             let list =
                 FixedSizeListArray::try_new_with_length(field, n, values, nulls, column.cell_num);
             Ok(Arc::new(list.map_err(wrong)?))
@@ -494,9 +533,10 @@ fn array_of(
                 )));
             }
             let offsets: Vec<i64> = offsets.iter().map(|o| (o / size).cast_signed()).collect();
-            let field = Arc::new(item(form, kind.datatype.physical()));
+            let field = Arc::new(item(form, kind.datatype.physical(), options));
             let data = part(&column.data, 0, end as usize);
-            let values = number_array(form, kind.datatype.physical(), &data, None)?;
+            let none = nulls_among(form, options, &data, None);
+            let values = number_array(form, kind.datatype.physical(), &data, none)?;
             let list =
                 LargeListArray::try_new(field, OffsetBuffer::new(offsets.into()), values, nulls);
             Ok(Arc::new(list.map_err(wrong)?))

@@ -610,6 +610,10 @@ fn text_of(array: &ArrayRef) -> Option<(Buffer, Vec<u64>)> {
     macro_rules! with_offsets {
         ($array:expr) => {{
             let array = $array;
+            if array.is_empty() {
+                // A piece of no cells begins where it was cut out, behind bytes that did not come along.
+                return Some((Buffer::default(), vec![0]));
+            }
             let offsets = array
                 .value_offsets()
                 .iter()

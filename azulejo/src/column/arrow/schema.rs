@@ -66,7 +66,13 @@ fn attribute_of(field: &Field) -> Result<Attribute> {
         })?,
     };
     let attribute = Attribute::new(field.name().as_str(), datatype, cell_val_num);
-    Ok(if field.is_nullable() || none {
+    // Times are null in Arrow where they are none, which attributes without nulls can say.
+    let never = known.is_some()
+        && field
+            .metadata()
+            .get("tiledb_nullable")
+            .is_some_and(|said| said == "false");
+    Ok(if (field.is_nullable() && !never) || none {
         attribute.nullable()
     } else {
         attribute
