@@ -123,7 +123,7 @@ fn text_of(default: &PlannedExpr) -> Result<Expr> {
         _ => return expr_to_sql(default),
     };
     let text = format!("arrow_cast({ticks}, 'Duration({unit})')");
-    let dialect = ArrayDialect::default();
+    let dialect = ArrayDialect::of(&text);
     Ok(Parser::new(&dialect).try_with_sql(&text)?.parse_expr()?)
 }
 

@@ -5,39 +5,76 @@ use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use std::any::TypeId;
+use std::cell::Cell;
+
+/// How many expressions a text may be taken to begin, however short it is, and for each of its bytes.
+const TRIES: (u64, u64) = (100_000, 8);
 
 /// The generic dialect, with `TIMESTAMP AS OF`.
-#[derive(Debug, Default)]
-pub struct ArrayDialect(GenericDialect);
+///
+/// Where a text is wrong the parser tries words such as `NOT`, `CASE` and `CAST` once more as names, each
+/// within all that are around it: twice the time for each of them. So its tries are counted.
+#[derive(Debug)]
+pub struct ArrayDialect {
+    generic: GenericDialect,
+    tries_left: Cell<u64>,
+}
+
+impl ArrayDialect {
+    /// For one text.
+    pub fn of(text: &str) -> Self {
+        let (least, each) = TRIES;
+        Self {
+            generic: GenericDialect,
+            tries_left: Cell::new(
+                (text.len() as u64)
+                    .saturating_mul(each)
+                    .saturating_add(least),
+            ),
+        }
+    }
+}
 
 /// Answers as the generic dialect does, which overrides these.
 macro_rules! as_generic {
     ($($name:ident,)*) => {
         $(fn $name(&self) -> bool {
-            self.0.$name()
+            self.generic.$name()
         })*
     };
 }
 
 impl Dialect for ArrayDialect {
     fn dialect(&self) -> TypeId {
-        self.0.dialect()
+        self.generic.dialect()
     }
 
     fn is_delimited_identifier_start(&self, ch: char) -> bool {
-        self.0.is_delimited_identifier_start(ch)
+        self.generic.is_delimited_identifier_start(ch)
     }
 
     fn is_identifier_start(&self, ch: char) -> bool {
-        self.0.is_identifier_start(ch)
+        self.generic.is_identifier_start(ch)
     }
 
     fn is_identifier_part(&self, ch: char) -> bool {
-        self.0.is_identifier_part(ch)
+        self.generic.is_identifier_part(ch)
     }
 
     fn supports_table_versioning(&self) -> bool {
         true
+    }
+
+    fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        match self.tries_left.get().checked_sub(1) {
+            Some(left) => {
+                self.tries_left.set(left);
+                None
+            }
+            None => Some(Err(ParserError::ParserError(
+                "expressions within expressions that cannot be understood; are all brackets closed?".into(),
+            ))),
+        }
     }
 
     /// `a IS DISTINCT FROM b`: the parser takes all that follows for `b`, an `OR` and what is behind it

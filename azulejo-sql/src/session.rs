@@ -145,7 +145,7 @@ pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFram
 /// # Errors
 /// Text that is no SQL, and clauses that plans would forget in silence.
 pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
-    let dialect = ArrayDialect::default();
+    let dialect = ArrayDialect::of(text);
     let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
     let statements = parser.parse_statements()?;
     statements.iter().try_for_each(forgotten::refuse)?;
@@ -159,7 +159,7 @@ pub fn ends_statement(text: &str) -> bool {
     if !text.contains(';') {
         return false;
     }
-    match Tokenizer::new(&ArrayDialect::default(), text).tokenize() {
+    match Tokenizer::new(&ArrayDialect::of(text), text).tokenize() {
         Ok(tokens) => {
             let mut said = tokens.iter().rev();
             // Comments are white space.
@@ -201,7 +201,47 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
 
 #[cfg(test)]
 mod tests {
-    use super::ends_statement;
+    use super::{ends_statement, statements};
+
+    /// An expression within others, so deep.
+    fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
+        format!(
+            "SELECT {}{inner}{}",
+            open.repeat(depth),
+            close.repeat(depth)
+        )
+    }
+
+    #[test]
+    fn what_is_nested_deeply_and_wrong_is_refused_at_once() {
+        // Each level doubles the time of who tries all there is: none of these would end.
+        for (open, close) in [
+            ("NOT (", ")"),
+            ("CASE WHEN true THEN ", " END"),
+            ("CAST(", " AS INT)"),
+            ("ARRAY[", "]"),
+            ("position(", ")"),
+        ] {
+            for (inner, depth) in [("true true", 40), ("true", 70)] {
+                let text = nested(open, inner, close, depth);
+                assert!(statements(&text).is_err(), "{text}");
+            }
+        }
+        for (open, close, depth) in [
+            ("NOT (", ")", 20),
+            ("CASE WHEN true THEN ", " END", 40),
+            ("CAST(", " AS INT)", 40),
+            ("(", ")", 40),
+        ] {
+            let text = nested(open, "1", close, depth);
+            statements(&text).expect(&text);
+        }
+        let many = format!(
+            "SELECT {}",
+            vec!["CASE WHEN 1 = 1 THEN 2 END"; 20_000].join(", ")
+        );
+        statements(&many).expect("many expressions");
+    }
 
     #[test]
     fn semicolons_end_statements_where_they_are_some() {

@@ -335,7 +335,7 @@ mod tests {
         let streamed = zstd::stream::encode_all(text.as_slice(), 1).unwrap();
         let (least, most) = holds(&streamed).unwrap();
         assert!(
-            least <= len && len <= most && most < len + (1 << 20),
+            least <= len && len <= most && most < 3 * len,
             "{least} {most}"
         );
         let zeros = zstd::stream::encode_all(&[0; 10_000_000][..], 1).unwrap();
