@@ -34,7 +34,7 @@ mod tree;
 mod vacuum;
 
 use crate::args::{Cli, Command};
-use crate::error::{CliError, NO_SCHEMA, Result};
+use crate::error::{CliError, NO_SCHEMA, Result, UNFINISHED_COPY};
 use crate::session::Session;
 use azulejo::group::ObjectType;
 use azulejo::storage::Uri;
@@ -79,6 +79,11 @@ fn blame(session: &Session, error: CliError) -> CliError {
     match session.context.object(uri).object_type() {
         Ok(Some(ObjectType::Group)) if what_is_no_array(&error) => {
             let uri = uri.clone();
+            azulejo::Error::NotFound { uri, what }.into()
+        }
+        // Its schema comes last of all.
+        _ if matches!(session.context.object(uri).unfinished_copy(), Ok(Some(_))) => {
+            let (uri, what) = (uri.clone(), UNFINISHED_COPY);
             azulejo::Error::NotFound { uri, what }.into()
         }
         _ if has_commits(session, &whole) => CliError::Missing {
