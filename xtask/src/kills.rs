@@ -264,8 +264,8 @@ const BEFORE: &[(&str, &str, &[&str])] = &[
     ("torn", "merged", &[]),
 ];
 
-/// Options: `--every N` (one of so many calls is tried; 1), `--seed N` (which of them), `--seconds N` (no
-/// more then), `--only TEXT` (cases whose name has it), `--program FILE` (another program), `--list`
+/// Options: `--every N` (one of so many calls is tried; 1), `--seed N` (which of them, and which
+/// operations come first), `--seconds N` (no more then), `--only TEXT` (cases whose name has it), `--program FILE` (another program), `--list`
 /// (only prints the calls).
 pub fn run(options: &[&str]) -> crate::Outcome {
     let (mut every, mut seed, mut seconds, mut list) = (1usize, 0usize, u64::MAX, false);
@@ -305,10 +305,12 @@ pub fn run(options: &[&str]) -> crate::Outcome {
     tried.prepare()?;
     let mut calls = 0;
     let mut done = 0;
-    let cases: Vec<&Case> = CASES
+    let mut cases: Vec<&Case> = CASES
         .iter()
         .filter(|case| case.name.contains(only))
         .collect();
+    let first = seed * 7 % cases.len().max(1);
+    cases.rotate_left(first);
     for (place, case) in cases.iter().enumerate() {
         if tried.begun.elapsed() > tried.limit {
             break;
@@ -620,7 +622,6 @@ impl Kills {
         }
         if repair_first {
             self.repaired(&state)?;
-            state = self.state()?;
         }
         if state != wanted.after || case.again != Again::Look {
             let again = self.say(case.words)?;
