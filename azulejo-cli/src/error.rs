@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// What an array lacks that nobody can guess.
 pub const NO_SCHEMA: &str = "no schema";
+/// What is not there where a deletion was cut short.
+pub const UNFINISHED_DELETION: &str = "it is being deleted, or its deletion was cut short";
 /// What is not there where a copy was cut short.
 pub const UNFINISHED_COPY: &str = "a copy is under way there, or was cut short";
 
@@ -194,6 +196,7 @@ fn place_hint(what: &str) -> Option<&'static str> {
         "an array at that time" | "a group with anything in it at that time" => {
             "`azulejo history URI` shows since when it is there"
         }
+        UNFINISHED_DELETION => "`azulejo delete URI --yes` removes what is left of it",
         UNFINISHED_COPY => {
             "the same copy goes on; `azulejo delete URI --yes` removes what is there"
         }

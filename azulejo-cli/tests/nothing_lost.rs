@@ -56,6 +56,26 @@ fn a_copy_that_was_cut_short_is_called_that() {
     assert_eq!(bench.line("cat e").out, bench.line("cat d").out);
 }
 
+/// Nor is what a killed deletion leaves, whose schema goes first.
+#[test]
+fn a_deletion_that_was_cut_short_is_called_that() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n");
+    bench.line("import d.csv d --dims id");
+    let array = bench.path().join("d");
+    std::fs::create_dir(array.join("__azulejo_deleted")).unwrap();
+    std::fs::rename(
+        array.join("__schema"),
+        array.join("__azulejo_deleted/__schema"),
+    )
+    .unwrap();
+    for line in ["cat d", "schema d", "meta d"] {
+        bench.fails(line, 3, "its deletion was cut short");
+    }
+    bench.line("delete d --yes");
+    assert!(!array.exists());
+}
+
 #[test]
 fn cells_of_before_an_attribute_are_not_taken_along() {
     let bench = Bench::new();
