@@ -4,7 +4,7 @@
 //! The other tests of this kind (`docs/reliability.md`) stop the engine at its storage's interface, in
 //! one process; here nothing of the program is known but what it is told and what it says. Afterwards
 //! everything is as before or as after, a check with repair leaves no errors, and the same command does
-//! its work.
+//! its work, before that check or behind it.
 
 mod trace;
 
@@ -265,8 +265,8 @@ const BEFORE: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Options: `--every N` (one of so many calls is tried; 1), `--seed N` (which of them, and which
-/// operations come first), `--seconds N` (no more then), `--only TEXT` (cases whose name has it), `--program FILE` (another program), `--list`
-/// (only prints the calls).
+/// operations come first), `--seconds N` (no more then), `--only TEXT` (operations whose name has it),
+/// `--program FILE` (another program), `--list` (only prints the calls).
 pub fn run(options: &[&str]) -> crate::Outcome {
     let (mut every, mut seed, mut seconds, mut list) = (1usize, 0usize, u64::MAX, false);
     let (mut only, mut program) = ("", None);
