@@ -16,7 +16,9 @@ use std::time::Duration;
 /// A program that is not done after so long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// `PTRACE_GET_SYSCALL_INFO`, and what it says of a stop.
-const GET_SYSCALL_INFO: c_int = 0x420e;
+const GET_SYSCALL_INFO: Request = 0x420e;
+/// What a request does not look at.
+const NOTHING: c_long = 0;
 const AT_ENTRY: u8 = 1;
 const AT_EXIT: u8 = 2;
 
@@ -77,12 +79,12 @@ struct Change {
 pub fn run(command: &mut Command, below: &Path, at: Option<(usize, Fault)>) -> io::Result<Run> {
     // SAFETY: between fork and exec one system call is made, which allocates nothing.
     unsafe {
-        command.pre_exec(|| {
-            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0 as c_long, 0 as c_long) {
+        command.pre_exec(
+            || match libc::ptrace(libc::PTRACE_TRACEME, 0, NOTHING, NOTHING) {
                 -1 => Err(io::Error::last_os_error()),
                 _ => Ok(()),
-            }
-        });
+            },
+        );
     }
     let child = command.spawn()?;
     let main = pid_t::try_from(child.id()).map_err(io::Error::other)?;
@@ -335,7 +337,7 @@ fn call_info(thread: pid_t) -> Option<CallInfo> {
     let mut info = CallInfo::default();
     let size = size_of::<CallInfo>();
     // SAFETY: the kernel writes at most as many bytes as it is told, and any bytes are such a value.
-    let wrote = unsafe { libc::ptrace(GET_SYSCALL_INFO as Request, thread, size, &raw mut info) };
+    let wrote = unsafe { libc::ptrace(GET_SYSCALL_INFO, thread, size, &raw mut info) };
     (wrote > 0).then_some(info)
 }
 
