@@ -34,7 +34,7 @@ mod tree;
 mod vacuum;
 
 use crate::args::{Cli, Command};
-use crate::error::{CliError, NO_SCHEMA, Result};
+use crate::error::{CliError, NO_SCHEMA, Result, UNFINISHED_COPY, UNFINISHED_DELETION};
 use crate::session::Session;
 use azulejo::group::ObjectType;
 use azulejo::storage::Uri;
@@ -81,6 +81,15 @@ fn blame(session: &Session, error: CliError) -> CliError {
             let uri = uri.clone();
             azulejo::Error::NotFound { uri, what }.into()
         }
+        _ if has_remains(session, &whole) => {
+            let (uri, what) = (uri.clone(), UNFINISHED_DELETION);
+            azulejo::Error::NotFound { uri, what }.into()
+        }
+        // Its schema comes last of all.
+        _ if matches!(session.context.object(uri).unfinished_copy(), Ok(Some(_))) => {
+            let (uri, what) = (uri.clone(), UNFINISHED_COPY);
+            azulejo::Error::NotFound { uri, what }.into()
+        }
         _ if has_commits(session, &whole) => CliError::Missing {
             uri: whole.path().join("__schema").to_string(),
             what: NO_SCHEMA,
@@ -93,6 +102,17 @@ fn blame(session: &Session, error: CliError) -> CliError {
 /// Whether an array was looked for, and nothing else.
 fn what_is_no_array(error: &CliError) -> bool {
     matches!(error, CliError::Engine(azulejo::Error::NotFound { what, .. }) if what.contains("there is no schema"))
+}
+
+/// Whether a deletion has left something in a folder: its schema went first.
+fn has_remains(session: &Session, whole: &Uri) -> bool {
+    let Ok(location) = session.context.locate(whole) else {
+        return false;
+    };
+    let found = location
+        .storage
+        .find(&location.path, &["__azulejo_deleted"]);
+    found.is_ok_and(|found| !found.is_empty())
 }
 
 /// Whether a folder without a schema has been an array: something was committed there.

@@ -7,6 +7,10 @@ use std::path::Path;
 
 /// What an array lacks that nobody can guess.
 pub const NO_SCHEMA: &str = "no schema";
+/// What is not there where a deletion was cut short.
+pub const UNFINISHED_DELETION: &str = "it is being deleted, or its deletion was cut short";
+/// What is not there where a copy was cut short.
+pub const UNFINISHED_COPY: &str = "a copy is under way there, or was cut short";
 
 /// What is written to where no file is named.
 const STANDARD_OUTPUT: &str = "standard output";
@@ -191,6 +195,10 @@ fn place_hint(what: &str) -> Option<&'static str> {
         "a named snapshot" => "`azulejo snapshot list URI` shows the names that there are",
         "an array at that time" | "a group with anything in it at that time" => {
             "`azulejo history URI` shows since when it is there"
+        }
+        UNFINISHED_DELETION => "`azulejo delete URI --yes` removes what is left of it",
+        UNFINISHED_COPY => {
+            "the same copy goes on; `azulejo delete URI --yes` removes what is there"
         }
         "it is a group, not an array" => {
             "`azulejo ls URI` shows what is in it; commands for many arrays take --recursive"

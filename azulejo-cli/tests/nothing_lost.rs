@@ -37,6 +37,45 @@ fn a_delete_takes_only_what_meets_its_condition() {
     assert_eq!(bench.count("d"), 0);
 }
 
+/// What a killed copy leaves is no array whose schema was lost.
+#[test]
+fn a_copy_that_was_cut_short_is_called_that() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n");
+    bench.line("import d.csv d --dims id");
+    bench.line("copy d e");
+    let copy = bench.path().join("e");
+    let source = bench.path().join("d").canonicalize().unwrap();
+    let note = format!("file://{}", source.display());
+    std::fs::write(copy.join("__azulejo_copy"), note).unwrap();
+    std::fs::remove_dir_all(copy.join("__schema")).unwrap();
+    for line in ["cat e", "schema e", "meta e"] {
+        bench.fails(line, 3, "a copy is under way there, or was cut short");
+    }
+    bench.line("copy d e");
+    assert_eq!(bench.line("cat e").out, bench.line("cat d").out);
+}
+
+/// Nor is what a killed deletion leaves, whose schema goes first.
+#[test]
+fn a_deletion_that_was_cut_short_is_called_that() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n");
+    bench.line("import d.csv d --dims id");
+    let array = bench.path().join("d");
+    std::fs::create_dir(array.join("__azulejo_deleted")).unwrap();
+    std::fs::rename(
+        array.join("__schema"),
+        array.join("__azulejo_deleted/__schema"),
+    )
+    .unwrap();
+    for line in ["cat d", "schema d", "meta d"] {
+        bench.fails(line, 3, "its deletion was cut short");
+    }
+    bench.line("delete d --yes");
+    assert!(!array.exists());
+}
+
 #[test]
 fn cells_of_before_an_attribute_are_not_taken_along() {
     let bench = Bench::new();

@@ -20,6 +20,8 @@ mod header;
 mod interop;
 mod interop_messages;
 mod interop_write;
+#[cfg(target_os = "linux")]
+mod kills;
 mod models;
 mod neighbours;
 mod peer;
@@ -80,6 +82,9 @@ cargo xtask TASK
   endure [--minutes N | --seconds N] [--seed N] [--debug | --library FILE]
                               four processes, one of them libtiledb, change and read the same arrays, against a model of all
                               that they write
+  kills [--every N] [--seed N] [--seconds N] [--only TEXT] [--program FILE] [--list]
+                              the program is killed right before each of its system calls that change files, each of them
+                              fails, happens and says that it failed, and the disk is full from it on; on Linux
   features                    every feature of the libraries alone compiles without a warning
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
@@ -171,6 +176,10 @@ fn main() -> ExitCode {
         ["interop", "selections", rest @ ..] => interop_messages::selections(rest),
         ["interop", "steps", rest @ ..] => interop_messages::steps(rest),
         ["interop", "beside", rest @ ..] => beside::run(rest),
+        #[cfg(target_os = "linux")]
+        ["kills", rest @ ..] => kills::run(rest),
+        #[cfg(not(target_os = "linux"))]
+        ["kills", ..] => Err("kills follows system calls as Linux has them: not here".into()),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),

@@ -257,8 +257,12 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
     object.begin_making(&source_text(args), Some(at))?;
     let created = session.context.array(&args.uri).create_at(array, at);
     if let Err(error) = created {
-        // What somebody else makes there is nothing that this import has begun.
-        let _ = object.end_making();
+        // What somebody else makes there is nothing that this import has begun. What a storage has
+        // kept of its own begins again.
+        let is_others = matches!(error, azulejo::Error::AlreadyExists { .. });
+        if is_others || matches!(object.object_type(), Ok(None)) {
+            let _ = object.end_making();
+        }
         return Err(error.into());
     }
     // Labels first: whoever sees the cells sees their labels.

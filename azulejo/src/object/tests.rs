@@ -961,6 +961,15 @@ fn what_others_make_beside_a_note_stays() {
         object.begin_making("a file", Some(10)).unwrap();
         assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
         object.begin_making("a file", Some(20)).unwrap();
+        // Killed before there was a schema: with an enumeration, which comes before it, in its folder.
+        let place = context.locate(&Uri::parse(&uri).unwrap()).unwrap();
+        let labels = place.path.join("__schema/__enumerations/__1_0");
+        place
+            .storage
+            .put(&labels, Bytes::from_static(b"x"))
+            .unwrap();
+        assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
+        object.begin_making("a file", Some(20)).unwrap();
         make(20);
         assert_eq!(object.unfinished().unwrap().as_deref(), Some("a file"));
         assert_eq!(told(), Some((Severity::Warning, false)));

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri, is_temporary, path_in};
 use azulejo_format::path::{
-    COMMITS_FOLDER, ENUMERATIONS_FOLDER, GROUP_DETAILS_FOLDER, METADATA_FOLDER, RootEntry,
-    SCHEMA_FOLDER,
+    COMMITS_FOLDER, ENUMERATIONS_FOLDER, FRAGMENTS_FOLDER, GROUP_DETAILS_FOLDER,
+    LEGACY_SCHEMA_FILE, METADATA_FOLDER, RootEntry, SCHEMA_FOLDER,
 };
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
@@ -274,10 +274,19 @@ impl Note {
             (Some(ObjectType::Group), Some(_)) | (Some(ObjectType::Array), None) => Ok(false),
             (Some(ObjectType::Array), Some(time)) => {
                 let schemas = storage.list(&path.join(SCHEMA_FOLDER))?;
-                let mut names = schemas
+                let names = schemas
                     .iter()
                     .filter_map(|entry| TimestampedName::parse(&entry.name).ok());
-                Ok(names.any(|name| name.t_start == time))
+                let names: Vec<_> = names.collect();
+                if names.iter().any(|name| name.t_start == time) {
+                    return Ok(true);
+                }
+                // Enumerations come before the schema that names them, and cells behind it.
+                let has_cells = || -> Result<bool> {
+                    let is_empty = storage.is_empty(&path.join(FRAGMENTS_FOLDER))?;
+                    Ok(!is_empty || !storage.find(path, &[LEGACY_SCHEMA_FILE])?.is_empty())
+                };
+                Ok(names.is_empty() && !has_cells()?)
             }
         }
     }
