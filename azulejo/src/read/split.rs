@@ -94,7 +94,7 @@ fn split_dense(
 }
 
 /// Offsets along a dimension, both ends inside.
-type Span = (u64, u64);
+type OffsetSpan = (u64, u64);
 
 /// The dimension to cut along, the first with enough tiles, else the one with most, and where to end
 /// all parts but the last; `None` where all cells lie in one tile.
@@ -106,7 +106,7 @@ fn dense_ends(
 ) -> Result<Option<(usize, Vec<Vec<u8>>)>> {
     let written = array.non_empty_domain()?;
     let current = array.schema().current_domain.ranges();
-    let mut best: Option<(u64, usize, TileAxis, Vec<Span>)> = None;
+    let mut best: Option<(u64, usize, TileAxis, Vec<OffsetSpan>)> = None;
     for &d in dimensions {
         let dimension = array.schema().dimension(d);
         let (Some(axis), Some(selection)) =
@@ -125,8 +125,8 @@ fn dense_ends(
             }
             DimSelection::Strided { range, .. } => axis.offsets_of(range).into_iter().collect(),
         };
-        let within = |(start, end): Span| (start.max(bounds.0), end.min(bounds.1));
-        let mut spans: Vec<Span> = chosen.into_iter().map(within).collect();
+        let within = |(start, end): OffsetSpan| (start.max(bounds.0), end.min(bounds.1));
+        let mut spans: Vec<OffsetSpan> = chosen.into_iter().map(within).collect();
         spans.retain(|(start, end)| start <= end);
         spans.sort_unstable();
         let (Some(first), Some(last)) = (spans.first(), spans.iter().map(|s| s.1).max()) else {
@@ -146,8 +146,8 @@ fn dense_ends(
 
 /// The last coordinates of all parts but the last, of what is selected along a dimension of the cells
 /// that were written: spans of offsets, ascending.
-fn ends_of(axis: &TileAxis, spans: &[Span], parts: usize) -> Vec<Vec<u8>> {
-    let len = |(start, end): &Span| u128::from(end - start) + 1;
+fn ends_of(axis: &TileAxis, spans: &[OffsetSpan], parts: usize) -> Vec<Vec<u8>> {
+    let len = |(start, end): &OffsetSpan| u128::from(end - start) + 1;
     let total: u128 = spans.iter().map(len).sum();
     let first = spans.first().map_or(0, |span| span.0);
     let last = spans.iter().map(|span| span.1).max().unwrap_or(0);

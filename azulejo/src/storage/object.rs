@@ -31,7 +31,7 @@ use bytes::Bytes;
 use cancelled::Cancelled;
 use error::Secrets;
 use fetch::FetchedPart;
-use gate::Turn;
+use gate::Admission;
 use http::observed;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -169,7 +169,7 @@ impl ObjectStorage {
         dirs.iter().try_for_each(|dir| self.listable(dir))?;
         let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
         let shared = Arc::clone(self.shared());
-        let turns: Vec<Turn> = dirs.iter().map(|_| shared.gate.turn(1)).collect();
+        let turns: Vec<Admission> = dirs.iter().map(|_| shared.gate.turn(1)).collect();
         Ok(async move {
             let mut listed = vec![Vec::new(); dirs.len()];
             let mut tasks = JoinSet::new();
@@ -207,7 +207,7 @@ impl ObjectStorage {
     ) -> Result<impl Future<Output = Result<Vec<Tail>>> + Send + use<>> {
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
         let shared = Arc::clone(self.shared());
-        let turns: Vec<Turn> = paths.iter().map(|_| shared.gate.turn(1)).collect();
+        let turns: Vec<Admission> = paths.iter().map(|_| shared.gate.turn(1)).collect();
         Ok(async move {
             let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
             let mut tasks = JoinSet::new();

@@ -2,7 +2,7 @@
 //! side.
 
 use super::bucket::{Shared, ended, object_key, pause};
-use super::gate::Turn;
+use super::gate::Admission;
 use super::http::{ServerAnswer, observed};
 use crate::error::{Error, Result};
 use crate::storage::coalesce::coalesce_evenly;
@@ -59,7 +59,7 @@ pub(super) struct Plan {
 pub(super) type QueuedRuns = Vec<Option<Vec<QueuedRequest>>>;
 
 /// A request that waits for its turn: the whole object where there is no range.
-type QueuedRequest = (Option<Range<u64>>, Turn);
+type QueuedRequest = (Option<Range<u64>>, Admission);
 
 /// Bytes that are asked for, until this is dropped.
 #[derive(Debug)]
@@ -342,7 +342,7 @@ async fn collect(
     place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
-    turn: Turn,
+    turn: Admission,
 ) -> Result<Bytes> {
     let mut first = Bytes::new();
     let mut body: Vec<u8> = Vec::new();
@@ -375,7 +375,7 @@ async fn get(
     place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
-    turn: Turn,
+    turn: Admission,
     mut sink: impl FnMut(u64, Bytes, u64),
 ) -> Result<()> {
     let ObjectPlace { path, key } = place;
@@ -488,7 +488,7 @@ pub(super) async fn tail(
     path: &StorePath,
     key: &Path,
     len: u64,
-    turn: Turn,
+    turn: Admission,
 ) -> Result<Tail> {
     let tried = shared.tails.load(Ordering::Relaxed) && len > 0;
     let mut turn = Some(turn);
@@ -533,7 +533,7 @@ async fn suffix(
     path: &StorePath,
     key: &Path,
     len: u64,
-    turn: Turn,
+    turn: Admission,
 ) -> Result<Option<Tail>> {
     let options = GetOptions {
         range: Some(GetRange::Suffix(len)),

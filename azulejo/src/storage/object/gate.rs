@@ -22,7 +22,7 @@ pub(super) struct Gate(Arc<Semaphore>);
 ///
 /// Whoever has one must not wait for another request before this one is made or given up: it may be
 /// the other's turn only then.
-pub(super) enum Turn {
+pub(super) enum Admission {
     Come(Permit),
     Coming(Pin<Box<dyn Future<Output = Permit> + Send>>),
 }
@@ -34,7 +34,7 @@ impl Gate {
     }
 
     /// Takes the next place for a request of so many permits.
-    pub(super) fn turn(&self, permits: u32) -> Turn {
+    pub(super) fn turn(&self, permits: u32) -> Admission {
         let semaphore = Arc::clone(&self.0);
         let coming = async move { semaphore.acquire_many_owned(permits).await.ok() };
         // Nothing but a look at it takes a place, also where a task has looked at much already.
@@ -43,8 +43,8 @@ impl Gate {
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))
         {
-            Poll::Ready(permit) => Turn::Come(permit),
-            Poll::Pending => Turn::Coming(coming),
+            Poll::Ready(permit) => Admission::Come(permit),
+            Poll::Pending => Admission::Coming(coming),
         }
     }
 
@@ -60,7 +60,7 @@ impl Gate {
     }
 }
 
-impl Turn {
+impl Admission {
     /// Waits until it has come.
     pub(super) async fn come(self) -> Permit {
         match self {
@@ -70,8 +70,8 @@ impl Turn {
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").finish_non_exhaustive()
+        f.debug_struct("Admission").finish_non_exhaustive()
     }
 }
