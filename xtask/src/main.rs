@@ -163,8 +163,8 @@ fn main() -> ExitCode {
         ["fences"] => fences::check(&root()),
         // CI wants the same answer twice: new seeds are for `interop read`.
         ["interop"] => corpus::run(None)
-            .and_then(|()| interop::run(&["--seed", "1", "--count", "200"]))
-            .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"]))
+            .and_then(|()| interop::run(&["--seed", "1", "--count", "100"]))
+            .and_then(|()| interop_write::run(&["--seed", "1", "--count", "150", "--turns", "30"]))
             .and_then(|()| interop_messages::run(&["--seed", "1", "--count", "40"]))
             .and_then(|()| interop_messages::selections(&["--seed", "1", "--count", "60"]))
             .and_then(|()| interop_messages::steps(&["--seed", "1", "--count", "60"])),
