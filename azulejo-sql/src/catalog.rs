@@ -37,6 +37,8 @@ pub struct ArraySchemaProvider {
     options: TableOptions,
     /// Where each array lies, by name.
     arrays: BTreeMap<String, String>,
+    /// Why what lies there cannot be told.
+    unreadable: Option<String>,
 }
 
 /// What lies in a group or folder.
@@ -77,20 +79,24 @@ impl ArrayCatalog {
     /// of both, a slash between them. A member is called by the last part of its key, or, where another
     /// one's is the same, by the whole key. A group that is met again further in is passed by there.
     ///
+    /// A group that cannot be read is a schema without tables, and an error for who asks for one.
+    ///
     /// # Errors
-    /// Errors of listing, and of reading groups; arrays beside a group that is called `public` (a mere
+    /// Errors of listing, and of reading the group itself; arrays beside a group that is called `public` (a mere
     /// folder of that name is left out).
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
         let (own, mut folders) = children_and_folders(context, uri).map_err(external)?;
         let is_array = |child: &Child| child.kind == ObjectType::Array;
-        let schema = |children: &[Child]| {
+        let provider = |children: &[Child], unreadable: Option<String>| {
             let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
                 context: context.clone(),
                 options,
                 arrays: arrays.map(|(name, of)| (name, of.uri.clone())).collect(),
+                unreadable,
             })
         };
+        let schema = |children: &[Child]| provider(children, None);
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
         let mut level: Vec<(String, String, Vec<Child>)> = Vec::new();
         let mut unread: Vec<(String, String)> = Vec::new();
@@ -103,10 +109,16 @@ impl ArrayCatalog {
             }
         }
         let found = children_of_all(context, &unread);
-        for ((name, uri), inside) in unread.into_iter().zip(found) {
-            level.push((name, uri, inside.map_err(external)?));
-        }
+        let mut unreadable: Vec<(String, String)> = Vec::new();
         let mut seen = BTreeSet::from([whole(uri)]);
+        for ((name, uri), inside) in unread.into_iter().zip(found) {
+            seen.insert(whole(&uri));
+            match inside {
+                Ok(inside) => level.push((name, uri, inside)),
+                // Others are there all the same.
+                Err(error) => unreadable.push((name, error.to_string())),
+            }
+        }
         seen.extend(level.iter().map(|(_, uri, _)| whole(uri)));
         for _ in 0..DEPTH {
             let mut unread: Vec<(String, String)> = Vec::new();
@@ -130,9 +142,14 @@ impl ArrayCatalog {
                     Ok(inside) => level.push((name, uri, inside)),
                     // A member that is no longer there.
                     Err(azulejo::Error::NotFound { .. }) => {}
-                    Err(error) => return Err(external(error)),
+                    Err(error) => unreadable.push((name, error.to_string())),
                 }
             }
+        }
+        for (name, why) in unreadable {
+            schemas
+                .entry(name)
+                .or_insert_with(|| provider(&[], Some(why)));
         }
         Ok(Self { schemas })
     }
@@ -157,7 +174,10 @@ impl SchemaProvider for ArraySchemaProvider {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let Some(uri) = self.arrays.get(name) else {
-            return Ok(None);
+            return match &self.unreadable {
+                Some(why) => Err(DataFusionError::External(why.clone().into())),
+                None => Ok(None),
+            };
         };
         let (place, options) = (self.context.array(uri), self.options);
         match blocking(move || Ok(ArrayTable::open(place, options))).await? {
@@ -260,7 +280,10 @@ fn members(context: &Context, uri: &str) -> azulejo::Result<Option<Vec<Child>>> 
     for member in group.members() {
         let kind = match member.object_type {
             Some(kind) => Some(kind),
-            None => context.object(&member.location).object_type()?,
+            // Who asks for it is told why it cannot be read.
+            None => {
+                (context.object(&member.location).object_type()).unwrap_or(Some(ObjectType::Array))
+            }
         };
         children.extend(kind.map(|kind| Child {
             key: member.key().to_owned(),

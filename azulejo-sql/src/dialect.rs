@@ -7,8 +7,12 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use std::any::TypeId;
 use std::cell::Cell;
 
-/// How many expressions a text may be taken to begin, however short it is, and for each of its bytes.
-const TRIES: (u64, u64) = (100_000, 8);
+/// How many expressions a text may be taken to begin: however short it is, for each of its bytes, and
+/// however long it is.
+const TRIES: (u64, u64, u64) = (100_000, 8, 10_000_000);
+/// How tightly `@>`, `->` and other operators bind, that the parser has no name for: as in PostgreSQL
+/// tighter than comparisons, `IS` and `LIKE`, and less than sums. As `|` does here.
+const OTHER_OPERATORS: u8 = 21;
 
 /// The generic dialect, with `TIMESTAMP AS OF`.
 ///
@@ -63,6 +67,13 @@ impl Dialect for ArrayDialect {
 
     fn supports_table_versioning(&self) -> bool {
         true
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::PgOther => OTHER_OPERATORS,
+            named => self.generic.prec_value(named),
+        }
     }
 
     fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {

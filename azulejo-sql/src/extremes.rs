@@ -7,7 +7,8 @@
 use crate::error::Result;
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::datatypes::{
-    DataType, Field, Float32Type, Float64Type, Int32Type, Int64Type,
+    ArrowPrimitiveType, DataType, Field, Float16Type, Float32Type, Float64Type, Int16Type,
+    Int32Type, Int64Type,
 };
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
@@ -59,6 +60,7 @@ impl AggregateUDFImpl for Extreme {
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let width = match args.return_field.data_type() {
+            DataType::Float16 => Width::Half,
             DataType::Float32 => Width::Single,
             DataType::Float64 => Width::Double,
             _ => return self.of.create_groups_accumulator(args),
@@ -107,6 +109,7 @@ impl AggregateUDFImpl for Extreme {
 /// How wide reals are.
 #[derive(Debug, Clone, Copy)]
 enum Width {
+    Half,
     Single,
     Double,
 }
@@ -115,6 +118,7 @@ impl Width {
     /// The type of whole numbers that are as wide.
     fn whole(self) -> DataType {
         match self {
+            Self::Half => DataType::Int16,
             Self::Single => DataType::Int32,
             Self::Double => DataType::Int64,
         }
@@ -123,6 +127,10 @@ impl Width {
     /// Reals as whole numbers in their total order.
     fn to_whole(self, reals: &ArrayRef) -> Result<ArrayRef> {
         let whole: Option<ArrayRef> = match self {
+            Self::Half => reals.as_primitive_opt::<Float16Type>().map(|reals| {
+                let whole = reals.unary::<_, Int16Type>(|real| turned16(real.to_bits()));
+                Arc::new(whole) as ArrayRef
+            }),
             Self::Single => reals.as_primitive_opt::<Float32Type>().map(|reals| {
                 let whole = reals.unary::<_, Int32Type>(|real| turned32(real.to_bits()));
                 Arc::new(whole) as ArrayRef
@@ -138,6 +146,11 @@ impl Width {
     /// The reals that whole numbers stand for.
     fn to_reals(self, whole: &ArrayRef) -> Result<ArrayRef> {
         let reals: Option<ArrayRef> = match self {
+            Self::Half => whole.as_primitive_opt::<Int16Type>().map(|whole| {
+                let real =
+                    |whole: i16| Half::from_bits(turned16(whole.cast_unsigned()).cast_unsigned());
+                Arc::new(whole.unary::<_, Float16Type>(real)) as ArrayRef
+            }),
             Self::Single => whole.as_primitive_opt::<Int32Type>().map(|whole| {
                 let real =
                     |whole: i32| f32::from_bits(turned32(whole.cast_unsigned()).cast_unsigned());
@@ -151,6 +164,14 @@ impl Width {
         };
         reals.ok_or_else(|| DataFusionError::Internal("whole numbers that are none".into()))
     }
+}
+
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// As [`turned32`].
+fn turned16(bits: u16) -> i16 {
+    let bits = bits.cast_signed();
+    bits ^ ((bits >> 15) & i16::MAX)
 }
 
 /// Bits of which, where the sign is set, all others turn around: so the order of whole numbers is that

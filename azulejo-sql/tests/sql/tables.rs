@@ -467,6 +467,20 @@ async fn groups_and_folders_are_catalogs() -> TestResult {
     assert_eq!(rows(&session, schemas).await?, ["inner", "plain", "public"]);
     let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
     assert_eq!(rows(&session, joined).await?, ["100"]);
+    // A group that cannot be read takes nothing from the others.
+    for file in std::fs::read_dir(folder.path().join("inner/__group"))? {
+        std::fs::write(file?.path(), "damaged")?;
+    }
+    let place = folder.path().display().to_string();
+    let catalog = ArrayCatalog::open(&context, &place, TableOptions::new())?;
+    session.register_catalog("h", Arc::new(catalog));
+    let one = "SELECT count(*) FROM h.public.one";
+    assert_eq!(rows(&session, one).await?, ["10000"]);
+    let schemas = schemas.replace("'g'", "'h'");
+    assert_eq!(rows(&session, &schemas).await?, ["plain", "public"]);
+    let two = "SELECT count(*) FROM h.\"inner\".two";
+    let why = refused(&session, two).await;
+    assert!(why.contains("__group"), "{why}");
     Ok(())
 }
 
@@ -837,6 +851,10 @@ async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
             "8|-2.0|-2.0",
         ];
         assert_eq!(rows(&session, &query).await?, expected, "{query}");
+        let halves = format!(
+            "SELECT k, min(h), max(h) FROM (SELECT k, arrow_cast(v, 'Float16') AS h FROM {name}) GROUP BY k ORDER BY k"
+        );
+        assert_eq!(rows(&session, &halves).await?, expected, "{halves}");
         let filtered = format!(
             "SELECT k, min(v) FILTER (WHERE id > 0), max(v) FILTER (WHERE v < 'NaN') FROM {name} WHERE k < 4 GROUP BY k ORDER BY k"
         );
@@ -872,6 +890,16 @@ async fn distinct_from_ends_before_and_and_or() -> TestResult {
             "SELECT a, b FROM (VALUES (1, true), (2, false), (NULL, false)) AS t (a, b) WHERE {condition} ORDER BY a"
         );
         assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    // Operators without a name bind tighter than all of these.
+    for (query, expected) in [
+        ("true IS DISTINCT FROM [1, 2] @> [1]", "false"),
+        ("[1, 2] @> [1] = true", "true"),
+        ("[1, 2] @> [3] IS NOT DISTINCT FROM false", "true"),
+        ("[1, 2] @> [1] IS NULL OR [1] <@ [2]", "false"),
+    ] {
+        let found = rows(&session, &format!("SELECT {query}")).await?;
+        assert_eq!(found, [expected], "{query}");
     }
     Ok(())
 }
