@@ -27,14 +27,11 @@ pub struct ArrayDialect {
 impl ArrayDialect {
     /// For one text.
     pub fn of(text: &str) -> Self {
-        let (least, each) = TRIES;
+        let (least, each, most) = TRIES;
+        let wanted = (text.len() as u64).saturating_mul(each);
         Self {
             generic: GenericDialect,
-            tries_left: Cell::new(
-                (text.len() as u64)
-                    .saturating_mul(each)
-                    .saturating_add(least),
-            ),
+            tries_left: Cell::new(wanted.clamp(least, most)),
         }
     }
 }
