@@ -76,11 +76,14 @@ fn blame(session: &Session, error: CliError) -> CliError {
         folder = path.parent();
     }
     let what = "it is a group, not an array";
-    match session.context.object(uri).object_type() {
+    let there = session.context.object(uri).object_type();
+    match there {
         Ok(Some(ObjectType::Group)) if what_is_no_array(&error) => {
             let uri = uri.clone();
             azulejo::Error::NotFound { uri, what }.into()
         }
+        // Something else is missing: what lies beside it may be of one that was there before.
+        Ok(Some(_)) if !what_is_no_array(&error) => error,
         _ if has_remains(session, &whole) => {
             let (uri, what) = (uri.clone(), UNFINISHED_DELETION);
             azulejo::Error::NotFound { uri, what }.into()

@@ -72,6 +72,18 @@ fn a_deletion_that_was_cut_short_is_called_that() {
     for line in ["cat d", "schema d", "meta d"] {
         bench.fails(line, 3, "its deletion was cut short");
     }
+    // Another library has made one there since, and knows nothing of what is left.
+    let hidden = array.join("__azulejo_deleted/__schema");
+    std::fs::create_dir(array.join("__schema")).unwrap();
+    for entry in std::fs::read_dir(hidden).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let name = path.file_name().unwrap();
+            std::fs::copy(&path, array.join("__schema").join(name)).unwrap();
+        }
+    }
+    bench.fails("restore d --at 1971", 3, "at that time");
+    std::fs::remove_dir_all(array.join("__schema")).unwrap();
     bench.line("delete d --yes");
     assert!(!array.exists());
 }

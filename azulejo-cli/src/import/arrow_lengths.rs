@@ -188,6 +188,7 @@ fn zstd_holds(
             let size = u64::from(block >> 3);
             let (stored, makes) = match (block >> 1) & 3 {
                 0 => (size, size),
+                1 if size > ZSTD_BLOCK => return Ok(None),
                 1 => (1, size),
                 2 => (size, ZSTD_BLOCK),
                 _ => return Ok(None),
@@ -352,6 +353,13 @@ mod tests {
             assert_eq!(holds(&all[..known.len() + between.len() + cut]), None);
         }
         assert_eq!(holds(b""), Some((0, 0)));
+        // One byte, so many times: no more than a block may hold.
+        let repeated = |times: u32| {
+            let block = ((times << 3) | 0b011).to_le_bytes();
+            [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x58][..], &block[..3], &[7]].concat()
+        };
+        assert_eq!(holds(&repeated(1 << 17)), Some((0, 1 << 17)));
+        assert_eq!(holds(&repeated((1 << 17) + 1)), None);
         let mut more = known;
         let at = 5 + usize::from(more[4] & 0x20 == 0);
         more[at + 1] ^= 0x7f;

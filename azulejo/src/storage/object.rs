@@ -270,7 +270,7 @@ impl Storage for ObjectStorage {
     fn is_empty(&self, dir: &StorePath) -> Result<bool> {
         self.listable(dir)?;
         let (shared, dir, key) = (Arc::clone(self.shared()), dir.clone(), key_of(dir)?);
-        self.run(async move { Ok(!shared.is_folder(&dir, &key).await?) })
+        self.run(async move { shared.is_empty(&dir, &key).await })
     }
 
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {

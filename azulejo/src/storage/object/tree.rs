@@ -48,6 +48,23 @@ impl Shared {
             .map_err(|failure| self.error("list", dir, failure))?;
         Ok(first.is_some())
     }
+
+    /// Whether nothing lies in a folder. An object that stands for the folder itself, as some programs
+    /// make one, does not lie in it.
+    pub(super) async fn is_empty(&self, dir: &StorePath, key: &Path) -> Result<bool> {
+        let first = async {
+            let mut listing = self.store.list((!key.as_ref().is_empty()).then_some(key));
+            while let Some(object) = listing.next().await {
+                if object?.location != *key {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        observed(first)
+            .await
+            .map_err(|failure| self.error("list", dir, failure))
+    }
 }
 
 /// By path of the folder: by name, whether it is a folder, size.

@@ -528,6 +528,30 @@ fn requests_leave_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[test]
+fn a_folder_that_has_nothing_but_its_mark_is_empty() {
+    let server = Server::start(|number, _| {
+        let objects = ["folder/", "folder/x"].into_iter().take(number);
+        let contents = objects.map(|key| {
+            format!(
+                "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>\
+                 <ETag>\"1\"</ETag><Size>0</Size></Contents>"
+            )
+        });
+        let contents: String = contents.collect();
+        Reply::new(
+            200,
+            format!(
+                "<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
+            ),
+        )
+    });
+    let (storage, root, _) = server.connect("s3", &[]);
+    let empty = [(); 3].map(|()| storage.is_empty(&root).unwrap());
+    assert_eq!(empty, [true, true, false]);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
 fn an_upload_that_fails_is_taken_back() {
     let first = Barrier::default();
     let server = Server::start(move |_, asked| match asked.method.as_str() {
