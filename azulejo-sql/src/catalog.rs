@@ -37,6 +37,8 @@ pub struct ArraySchemaProvider {
     options: TableOptions,
     /// Where each array lies, by name.
     arrays: BTreeMap<String, String>,
+    /// The group or folder, where it could not be read: whoever asks for an array of it is told why.
+    unread: Option<String>,
 }
 
 /// What lies in a group or folder.
@@ -75,10 +77,11 @@ impl ArrayCatalog {
     /// The catalog of a group or folder: its arrays in the schema `public`, those of the groups and
     /// folders in it in schemas of their names, and those of groups in groups in schemas with the names
     /// of both, a slash between them. A member is called by the last part of its key, or, where another
-    /// one's is the same, by the whole key. A group that is met again further in is passed by there.
+    /// one's is the same, by the whole key. A group that is met again further in is passed by there. One
+    /// that cannot be read is a schema without tables; whoever asks for one of them is told the reason.
     ///
     /// # Errors
-    /// Errors of listing, and of reading groups; arrays beside a group that is called `public` (a mere
+    /// Errors of reading the group or folder itself; arrays beside a group that is called `public` (a mere
     /// folder of that name is left out).
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
         let (own, mut folders) = children_and_folders(context, uri).map_err(external)?;
@@ -89,6 +92,15 @@ impl ArrayCatalog {
                 context: context.clone(),
                 options,
                 arrays: arrays.map(|(name, of)| (name, of.uri.clone())).collect(),
+                unread: None,
+            })
+        };
+        let unreadable = |uri: String| {
+            Arc::new(ArraySchemaProvider {
+                context: context.clone(),
+                options,
+                arrays: BTreeMap::new(),
+                unread: Some(uri),
             })
         };
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
@@ -102,14 +114,22 @@ impl ArrayCatalog {
                 None => unread.push((name, group.uri.clone())),
             }
         }
-        let found = children_of_all(context, &unread);
-        for ((name, uri), inside) in unread.into_iter().zip(found) {
-            level.push((name, uri, inside.map_err(external)?));
-        }
         let mut seen = BTreeSet::from([whole(uri)]);
         seen.extend(level.iter().map(|(_, uri, _)| whole(uri)));
-        for _ in 0..DEPTH {
-            let mut unread: Vec<(String, String)> = Vec::new();
+        seen.extend(unread.iter().map(|(_, uri)| whole(uri)));
+        for _ in 0..=DEPTH {
+            let found = children_of_all(context, &unread);
+            for ((name, uri), inside) in std::mem::take(&mut unread).into_iter().zip(found) {
+                match inside {
+                    Ok(inside) => level.push((name, uri, inside)),
+                    // A member that is no longer there.
+                    Err(azulejo::Error::NotFound { .. }) => {}
+                    // It hides nothing that can be read.
+                    Err(_) => {
+                        schemas.entry(name).or_insert_with(|| unreadable(uri));
+                    }
+                }
+            }
             for (name, place, inside) in std::mem::take(&mut level) {
                 if let Some(hidden) = schemas.insert(name.clone(), schema(&inside))
                     && let Some(array) = hidden.arrays.values().next()
@@ -122,15 +142,6 @@ impl ArrayCatalog {
                     if seen.insert(whole(&group.uri)) {
                         unread.push((format!("{name}/{of}"), group.uri.clone()));
                     }
-                }
-            }
-            let found = children_of_all(context, &unread);
-            for ((name, uri), inside) in unread.into_iter().zip(found) {
-                match inside {
-                    Ok(inside) => level.push((name, uri, inside)),
-                    // A member that is no longer there.
-                    Err(azulejo::Error::NotFound { .. }) => {}
-                    Err(error) => return Err(external(error)),
                 }
             }
         }
@@ -157,6 +168,10 @@ impl SchemaProvider for ArraySchemaProvider {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let Some(uri) = self.arrays.get(name) else {
+            if let Some(unread) = self.unread.clone() {
+                let context = self.context.clone();
+                blocking(move || children(&context, &unread)).await?;
+            }
             return Ok(None);
         };
         let (place, options) = (self.context.array(uri), self.options);
@@ -209,7 +224,8 @@ fn children_and_folders(context: &Context, uri: &str) -> azulejo::Result<(Vec<Ch
                 }
                 // None of ours, or gone meanwhile.
                 Ok(_) | Err(azulejo::Error::NotFound { .. }) => continue,
-                Err(error) => return Err(error),
+                // Whoever asks for what lies in it is told so.
+                Err(_) => ObjectType::Group,
             },
         };
         children.push(Child {
@@ -260,7 +276,11 @@ fn members(context: &Context, uri: &str) -> azulejo::Result<Option<Vec<Child>>> 
     for member in group.members() {
         let kind = match member.object_type {
             Some(kind) => Some(kind),
-            None => context.object(&member.location).object_type()?,
+            // Whoever asks for it is told why nobody can tell what it is.
+            None => {
+                let object_type = context.object(&member.location).object_type();
+                object_type.unwrap_or(Some(ObjectType::Array))
+            }
         };
         children.extend(kind.map(|kind| Child {
             key: member.key().to_owned(),

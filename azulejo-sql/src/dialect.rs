@@ -65,6 +65,15 @@ impl Dialect for ArrayDialect {
         true
     }
 
+    /// `a @> b`, `a -> b` and their like come before comparisons and `IS`, as in PostgreSQL: the generic
+    /// dialect takes `a @> b IS NULL` for `a @> (b IS NULL)`.
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::PgOther => self.generic.prec_value(Precedence::Pipe),
+            other => self.generic.prec_value(other),
+        }
+    }
+
     fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match self.tries_left.get().checked_sub(1) {
             Some(left) => {
