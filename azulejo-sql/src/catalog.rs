@@ -117,7 +117,7 @@ impl ArrayCatalog {
         let mut seen = BTreeSet::from([whole(uri)]);
         seen.extend(level.iter().map(|(_, uri, _)| whole(uri)));
         seen.extend(unread.iter().map(|(_, uri)| whole(uri)));
-        for _ in 0..=DEPTH {
+        for _ in 0..DEPTH {
             let found = children_of_all(context, &unread);
             for ((name, uri), inside) in std::mem::take(&mut unread).into_iter().zip(found) {
                 match inside {

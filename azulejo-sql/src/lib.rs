@@ -48,7 +48,7 @@
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `time_of_day` | spans that tables show as times of day |
 //! | `aliased_delete` | `DELETE FROM t AS u` |
-| `default_values` | `DEFAULT` among the values of an `INSERT` |
+//! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
 //! | `listing` | tables beside files that are opened by their URLs |
