@@ -18,6 +18,7 @@ use crate::tile_rule::TileRule;
 use crate::time_rule::TimeRule;
 use crate::time_rule::far::FarTimeRule;
 use crate::time_travel::ArrayRelations;
+use crate::set_rule::SetRule;
 use crate::yield_rule::YieldRule;
 use azulejo::Context;
 use datafusion::dataframe::DataFrame;
@@ -98,6 +99,7 @@ pub fn builder(
         .with_analyzer_rules(analyzer)
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
+        .with_analyzer_rule(Arc::new(SetRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))

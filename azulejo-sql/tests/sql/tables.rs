@@ -937,6 +937,35 @@ async fn distinct_from_ends_before_and_and_or() -> TestResult {
     Ok(())
 }
 
+/// What is compared is told apart from what it is compared with, though both are called alike.
+#[tokio::test]
+async fn any_and_all_of_a_table_itself() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (x INT, v INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://any'",
+        "INSERT INTO t VALUES (2, 5), (5, NULL), (7, 2)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for (condition, expected) in [
+        ("x > ANY (SELECT x FROM t)", &["5", "7"][..]),
+        ("x = ANY (SELECT x FROM t WHERE x > 2)", &["5", "7"]),
+        ("x >= ALL (SELECT x FROM t)", &["7"]),
+        ("x <> ALL (SELECT x FROM t WHERE x > 2)", &["2"]),
+        ("v > ALL (SELECT v FROM t WHERE v < 5)", &["2"]),
+        ("v < ANY (SELECT x FROM t WHERE x > 2)", &["2", "7"]),
+        ("x > ANY (SELECT x FROM t WHERE x > ANY (SELECT x FROM t))", &["7"]),
+        ("x <> ALL (SELECT v FROM t)", &[]),
+        ("x > ALL (SELECT x FROM t WHERE false)", &["2", "5", "7"]),
+    ] {
+        let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    rows(&session, "DELETE FROM t WHERE x > ANY (SELECT x FROM t)").await?;
+    assert_eq!(rows(&session, "SELECT x FROM t").await?, ["2"]);
+    Ok(())
+}
+
 /// What the dialect reads and DataFusion plans nothing for.
 #[tokio::test]
 async fn clauses_are_not_forgotten() -> TestResult {
