@@ -169,7 +169,10 @@ impl Change {
         made.await?
     }
 
-    fn of(array: &Array, operations: Vec<(AlterTableOperation, Option<NewColumn>)>) -> Result<Self> {
+    fn of(
+        array: &Array,
+        operations: Vec<(AlterTableOperation, Option<NewColumn>)>,
+    ) -> Result<Self> {
         let mut change = Self::default();
         for (operation, new) in operations {
             change.add(array, &operation, new)?;

@@ -221,7 +221,9 @@ impl<R: Real> GroupsAccumulator for InOrder<R> {
         values: &[ArrayRef],
         opt_filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
-        let state = self.of.convert_to_state(&Self::whole(values)?, opt_filter)?;
+        let state = self
+            .of
+            .convert_to_state(&Self::whole(values)?, opt_filter)?;
         Self::reals(&state)
     }
 

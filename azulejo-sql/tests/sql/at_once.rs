@@ -382,13 +382,21 @@ async fn columns_that_come_at_once_are_all_there() -> TestResult {
     rows(&session, "INSERT INTO t (id) VALUES (2)").await?;
     for k in 0..16 {
         let column = format!("SELECT c{k} FROM t ORDER BY id");
-        let expected = if k % 2 == 0 { k.to_string() } else { "false".into() };
+        let expected = if k % 2 == 0 {
+            k.to_string()
+        } else {
+            "false".into()
+        };
         assert_eq!(rows(&session, &column).await?, vec![expected; 2], "c{k}");
     }
     // Of several who add the same column one does.
     let same = (0..4).map(|_| "ALTER TABLE t ADD COLUMN once INT".to_owned());
     let done = at_once(&session, same).await?;
-    assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1, "{done:?}");
+    assert_eq!(
+        done.iter().filter(|done| done.is_ok()).count(),
+        1,
+        "{done:?}"
+    );
     let refusals = done.iter().filter_map(|done| done.as_ref().err());
     for error in refusals {
         assert!(error.contains("a column once already"), "{error}");

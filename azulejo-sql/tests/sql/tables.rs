@@ -954,7 +954,10 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
         ("x <> ALL (SELECT x FROM t WHERE x > 2)", &["2"]),
         ("v > ALL (SELECT v FROM t WHERE v < 5)", &["2"]),
         ("v < ANY (SELECT x FROM t WHERE x > 2)", &["2", "7"]),
-        ("x > ANY (SELECT x FROM t WHERE x > ANY (SELECT x FROM t))", &["7"]),
+        (
+            "x > ANY (SELECT x FROM t WHERE x > ANY (SELECT x FROM t))",
+            &["7"],
+        ),
         ("x <> ALL (SELECT v FROM t)", &[]),
         ("x > ALL (SELECT x FROM t WHERE false)", &["2", "5", "7"]),
     ] {

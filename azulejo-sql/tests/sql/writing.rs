@@ -1432,7 +1432,10 @@ async fn dense_inserts_come_in_any_number_of_parts() -> TestResult {
 async fn tables_that_are_changed_have_other_names() -> TestResult {
     for (change, after) in [
         ("DELETE FROM t AS u WHERE u.id = 1", &BEFORE[1..]),
-        ("DELETE FROM t u WHERE u.v + 1 = 11 AND id < 9", &BEFORE[1..]),
+        (
+            "DELETE FROM t u WHERE u.v + 1 = 11 AND id < 9",
+            &BEFORE[1..],
+        ),
         ("DELETE FROM 'mem://t' u WHERE u.id = 1", &BEFORE[1..]),
         ("DELETE FROM t u", &[]),
         ("DELETE FROM t u WHERE false", &BEFORE),
