@@ -415,6 +415,12 @@ impl TableProvider for ArrayTable {
                 "{op} of an array: TRUNCATE it first"
             )));
         }
+        if op == InsertOp::Replace && self.array.schema().allows_dups {
+            return Err(DataFusionError::NotImplemented(format!(
+                "{}: a row of an array with duplicates cannot be replaced: INSERT adds another one",
+                self.place.uri()
+            )));
+        }
         self.schema
             .logically_equivalent_names_and_types(&input.schema())?;
         let input = self.in_order_of_the_array(input)?;

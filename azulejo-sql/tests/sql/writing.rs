@@ -1474,3 +1474,25 @@ async fn tables_that_are_changed_have_other_names() -> TestResult {
     assert_eq!(rows(&session, ALL).await?, BEFORE);
     Ok(())
 }
+
+/// Where a key may have several rows there is none to be replaced.
+#[tokio::test]
+async fn rows_replace_others_where_keys_tell_them_apart() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    for replace in [
+        "REPLACE INTO t VALUES (2, 21, 'b')",
+        "INSERT OR REPLACE INTO t VALUES (2, 22, 'b')",
+    ] {
+        rows(&session, replace).await?;
+    }
+    assert_eq!(rows(&session, ALL).await?[1], "2|22|b");
+    let several = "CREATE TABLE several WITH (location = 'mem://several', dimensions = 'id', duplicates = 'true') AS SELECT 1 AS id, 2 AS v";
+    rows(&session, several).await?;
+    for replace in ["REPLACE INTO", "INSERT OR REPLACE INTO"] {
+        let error = refused(&session, &format!("{replace} several VALUES (1, 3)")).await;
+        assert!(error.contains("duplicates"), "{error}");
+    }
+    assert_eq!(rows(&session, "SELECT * FROM several").await?, ["1|2"]);
+    Ok(())
+}
