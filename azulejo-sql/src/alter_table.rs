@@ -7,9 +7,9 @@
 use crate::create_table::{nothing, reference_of, shaped, storable};
 use crate::error::{Result, external};
 use crate::external_table::{FILE_TYPE, with_units};
-use crate::listing::replace;
+use crate::listing::{altering, replace};
 use crate::new_array::refuse_decimals;
-use crate::table::{ArrayTable, blocking};
+use crate::table::{ArrayTable, blocking, check_columns};
 use crate::target::array_at;
 use azulejo::Array;
 use azulejo::arrow::{ArrowFields, ArrowImporter};
@@ -56,6 +56,8 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
     if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
         return Err(DataFusionError::NotImplemented(format!("{alter}")));
     }
+    // Each shows what it has made before the next one looks.
+    let _altering = altering(session).await;
     let state = session.state();
     let quoted = match name.0.as_slice() {
         [part] => part
@@ -68,8 +70,7 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
         None => None,
     };
     if let Some(table) = by_uri {
-        let change = Change::of(&state, &table, alter).await?;
-        change.make(&table).await?;
+        Change::make(&state, &table, alter).await?;
         return nothing(session);
     }
     let reference = reference_of(name)?;
@@ -85,8 +86,8 @@ pub async fn run(session: &SessionContext, alter: &AlterTable) -> Result<DataFra
             "ALTER TABLE {name}: it is no array"
         )));
     };
-    let change = Change::of(&state, table, alter).await?;
-    if change.make(table).await? {
+    let change = Change::make(&state, table, alter).await?;
+    if !change.is_nothing() {
         show(session, &reference, table, &change).await?;
     }
     nothing(session)
@@ -137,34 +138,59 @@ struct Change {
 }
 
 impl Change {
-    async fn of(state: &SessionState, table: &ArrayTable, alter: &AlterTable) -> Result<Self> {
+    /// Makes the change that a statement asks for. Whoever else changes the array's schema comes before
+    /// or after: what the change depends on is looked at while they wait.
+    async fn make(state: &SessionState, table: &ArrayTable, alter: &AlterTable) -> Result<Self> {
         table.writable("ALTER TABLE")?;
-        let mut change = Self::default();
-        let array = table.current().await?;
+        let mut operations = Vec::with_capacity(alter.operations.len());
         for operation in &alter.operations {
-            change.add(state, table, &array, operation).await?;
+            let new = match operation {
+                AlterTableOperation::AddColumn { column_def, .. } => {
+                    Some(declared(state, column_def).await)
+                }
+                _ => None,
+            };
+            operations.push((operation.clone(), new));
+        }
+        let place = table.place().clone();
+        let (columns, bytes) = (Arc::clone(table.columns()), table.options().bytes);
+        let made = blocking(move || {
+            let hold = place.hold()?;
+            let array = place.open()?;
+            let planned = check_columns(&array, &place, &columns, bytes)
+                .and_then(|()| Self::of(&array, operations));
+            if let Ok(change) = &planned
+                && !change.is_nothing()
+            {
+                hold.evolve(&change.evolution, None)?;
+            }
+            Ok(planned)
+        });
+        made.await?
+    }
+
+    fn of(
+        array: &Array,
+        operations: Vec<(AlterTableOperation, Option<NewColumn>)>,
+    ) -> Result<Self> {
+        let mut change = Self::default();
+        for (operation, new) in operations {
+            change.add(array, &operation, new)?;
         }
         Ok(change)
     }
 
-    /// Evolves the array; whether there was anything to change.
-    async fn make(&self, table: &ArrayTable) -> Result<bool> {
-        if self.added.is_empty() && self.dropped.is_empty() {
-            return Ok(false);
-        }
-        let (place, evolution) = (table.place().clone(), self.evolution.clone());
-        blocking(move || place.evolve(&evolution, None)).await?;
-        Ok(true)
+    /// Whether there is nothing to change.
+    fn is_nothing(&self) -> bool {
+        self.added.is_empty() && self.dropped.is_empty()
     }
 
-    async fn add(
+    fn add(
         &mut self,
-        state: &SessionState,
-        table: &ArrayTable,
         array: &Array,
         operation: &AlterTableOperation,
+        new: Option<NewColumn>,
     ) -> Result<()> {
-        let columns = table.columns();
         match operation {
             AlterTableOperation::AddColumn {
                 if_not_exists,
@@ -178,7 +204,7 @@ impl Change {
                         "new columns come behind the others".into(),
                     ));
                 }
-                if columns.index_of(name).is_some() && !self.dropped.contains(name) {
+                if has_column(array, name) && !self.dropped.contains(name) {
                     return match if_not_exists {
                         true => Ok(()),
                         false => Err(DataFusionError::Plan(format!(
@@ -186,7 +212,8 @@ impl Change {
                         ))),
                     };
                 }
-                let (field, attribute, default) = declared(state, column_def).await?;
+                let new = new.ok_or_else(|| DataFusionError::Internal("a column that is none".into()));
+                let (field, attribute, default) = new??;
                 let is_same = |old: &Attribute| {
                     old.name == name
                         && old.datatype == attribute.datatype
@@ -217,7 +244,7 @@ impl Change {
                 ..
             } => {
                 for name in column_names {
-                    self.drop(table, &name.value, *if_exists)?;
+                    self.drop(array, &name.value, *if_exists)?;
                 }
                 Ok(())
             }
@@ -231,8 +258,8 @@ impl Change {
         }
     }
 
-    fn drop(&mut self, table: &ArrayTable, name: &str, if_exists: bool) -> Result<()> {
-        let schema = table.array().schema();
+    fn drop(&mut self, array: &Array, name: &str, if_exists: bool) -> Result<()> {
+        let schema = array.schema();
         let mut dimensions = schema.domain.dimensions.iter();
         if dimensions.any(|dimension| dimension.name == name) {
             return Err(DataFusionError::Plan(format!(
@@ -252,12 +279,20 @@ impl Change {
     }
 }
 
+/// Whether an array has a dimension or attribute of a name.
+fn has_column(array: &Array, name: &str) -> bool {
+    let schema = array.schema();
+    let mut dimensions = schema.domain.dimensions.iter();
+    dimensions.any(|dimension| dimension.name == name)
+        || schema.attributes.iter().any(|a| a.name == name)
+}
+
+/// What [`declared`] gives.
+type NewColumn = Result<(Arc<Field>, Attribute, Option<ScalarValue>)>;
+
 /// A column as it is declared, the attribute that holds its values, and its default, if that is another
 /// than null.
-async fn declared(
-    state: &SessionState,
-    column: &ColumnDef,
-) -> Result<(Arc<Field>, Attribute, Option<ScalarValue>)> {
+async fn declared(state: &SessionState, column: &ColumnDef) -> NewColumn {
     let known = |option: &ColumnOption| {
         matches!(
             option,

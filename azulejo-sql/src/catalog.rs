@@ -37,8 +37,8 @@ pub struct ArraySchemaProvider {
     options: TableOptions,
     /// Where each array lies, by name.
     arrays: BTreeMap<String, String>,
-    /// Why what lies there cannot be told.
-    unreadable: Option<String>,
+    /// The group or folder, where it could not be read: whoever asks for an array of it is told why.
+    unread: Option<String>,
 }
 
 /// What lies in a group or folder.
@@ -77,26 +77,32 @@ impl ArrayCatalog {
     /// The catalog of a group or folder: its arrays in the schema `public`, those of the groups and
     /// folders in it in schemas of their names, and those of groups in groups in schemas with the names
     /// of both, a slash between them. A member is called by the last part of its key, or, where another
-    /// one's is the same, by the whole key. A group that is met again further in is passed by there.
-    ///
-    /// A group that cannot be read is a schema without tables, and an error for who asks for one.
+    /// one's is the same, by the whole key. A group that is met again further in is passed by there. One
+    /// that cannot be read is a schema without tables; whoever asks for one of them is told the reason.
     ///
     /// # Errors
-    /// Errors of listing, and of reading the group itself; arrays beside a group that is called `public` (a mere
+    /// Errors of reading the group or folder itself; arrays beside a group that is called `public` (a mere
     /// folder of that name is left out).
     pub fn open(context: &Context, uri: &str, options: TableOptions) -> Result<Self> {
         let (own, mut folders) = children_and_folders(context, uri).map_err(external)?;
         let is_array = |child: &Child| child.kind == ObjectType::Array;
-        let provider = |children: &[Child], unreadable: Option<String>| {
+        let schema = |children: &[Child]| {
             let arrays = named(children, ObjectType::Array).into_iter();
             Arc::new(ArraySchemaProvider {
                 context: context.clone(),
                 options,
                 arrays: arrays.map(|(name, of)| (name, of.uri.clone())).collect(),
-                unreadable,
+                unread: None,
             })
         };
-        let schema = |children: &[Child]| provider(children, None);
+        let unreadable = |uri: String| {
+            Arc::new(ArraySchemaProvider {
+                context: context.clone(),
+                options,
+                arrays: BTreeMap::new(),
+                unread: Some(uri),
+            })
+        };
         let mut schemas = BTreeMap::from([(OWN_SCHEMA.to_owned(), schema(&own))]);
         let mut level: Vec<(String, String, Vec<Child>)> = Vec::new();
         let mut unread: Vec<(String, String)> = Vec::new();
@@ -108,20 +114,22 @@ impl ArrayCatalog {
                 None => unread.push((name, group.uri.clone())),
             }
         }
-        let found = children_of_all(context, &unread);
-        let mut unreadable: Vec<(String, String)> = Vec::new();
         let mut seen = BTreeSet::from([whole(uri)]);
-        for ((name, uri), inside) in unread.into_iter().zip(found) {
-            seen.insert(whole(&uri));
-            match inside {
-                Ok(inside) => level.push((name, uri, inside)),
-                // Others are there all the same.
-                Err(error) => unreadable.push((name, error.to_string())),
-            }
-        }
         seen.extend(level.iter().map(|(_, uri, _)| whole(uri)));
+        seen.extend(unread.iter().map(|(_, uri)| whole(uri)));
         for _ in 0..DEPTH {
-            let mut unread: Vec<(String, String)> = Vec::new();
+            let found = children_of_all(context, &unread);
+            for ((name, uri), inside) in std::mem::take(&mut unread).into_iter().zip(found) {
+                match inside {
+                    Ok(inside) => level.push((name, uri, inside)),
+                    // A member that is no longer there.
+                    Err(azulejo::Error::NotFound { .. }) => {}
+                    // It hides nothing that can be read.
+                    Err(_) => {
+                        schemas.entry(name).or_insert_with(|| unreadable(uri));
+                    }
+                }
+            }
             for (name, place, inside) in std::mem::take(&mut level) {
                 if let Some(hidden) = schemas.insert(name.clone(), schema(&inside))
                     && let Some(array) = hidden.arrays.values().next()
@@ -136,20 +144,6 @@ impl ArrayCatalog {
                     }
                 }
             }
-            let found = children_of_all(context, &unread);
-            for ((name, uri), inside) in unread.into_iter().zip(found) {
-                match inside {
-                    Ok(inside) => level.push((name, uri, inside)),
-                    // A member that is no longer there.
-                    Err(azulejo::Error::NotFound { .. }) => {}
-                    Err(error) => unreadable.push((name, error.to_string())),
-                }
-            }
-        }
-        for (name, why) in unreadable {
-            schemas
-                .entry(name)
-                .or_insert_with(|| provider(&[], Some(why)));
         }
         Ok(Self { schemas })
     }
@@ -174,10 +168,11 @@ impl SchemaProvider for ArraySchemaProvider {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let Some(uri) = self.arrays.get(name) else {
-            return match &self.unreadable {
-                Some(why) => Err(DataFusionError::External(why.clone().into())),
-                None => Ok(None),
-            };
+            if let Some(unread) = self.unread.clone() {
+                let context = self.context.clone();
+                blocking(move || children(&context, &unread)).await?;
+            }
+            return Ok(None);
         };
         let (place, options) = (self.context.array(uri), self.options);
         match blocking(move || Ok(ArrayTable::open(place, options))).await? {
@@ -229,7 +224,8 @@ fn children_and_folders(context: &Context, uri: &str) -> azulejo::Result<(Vec<Ch
                 }
                 // None of ours, or gone meanwhile.
                 Ok(_) | Err(azulejo::Error::NotFound { .. }) => continue,
-                Err(error) => return Err(error),
+                // Whoever asks for what lies in it is told so.
+                Err(_) => ObjectType::Group,
             },
         };
         children.push(Child {
@@ -280,9 +276,10 @@ fn members(context: &Context, uri: &str) -> azulejo::Result<Option<Vec<Child>>> 
     for member in group.members() {
         let kind = match member.object_type {
             Some(kind) => Some(kind),
-            // Who asks for it is told why it cannot be read.
+            // Whoever asks for it is told why nobody can tell what it is.
             None => {
-                (context.object(&member.location).object_type()).unwrap_or(Some(ObjectType::Array))
+                let object_type = context.object(&member.location).object_type();
+                object_type.unwrap_or(Some(ObjectType::Array))
             }
         };
         children.extend(kind.map(|kind| Child {

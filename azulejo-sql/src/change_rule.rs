@@ -171,10 +171,6 @@ fn delete(
     dimensions: &[Dimension],
     config: &ConfigOptions,
 ) -> Result<DmlStatement> {
-    let is_all = |plan: &LogicalPlan| match plan {
-        LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),
-        _ => false,
-    };
     let rows = match statement.input.as_ref() {
         LogicalPlan::Filter(filter) if is_all(&filter.input) => {
             let schema = Arc::clone(filter.input.schema());
@@ -202,6 +198,15 @@ fn delete(
         WriteOp::Insert(InsertOp::Append),
         Arc::new(LogicalPlan::Projection(going)),
     ))
+}
+
+/// Whether a plan gives all rows of its table, by whatever name.
+fn is_all(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan.filters.is_empty() && scan.fetch.is_none(),
+        LogicalPlan::SubqueryAlias(named) => is_all(&named.input),
+        _ => false,
+    }
 }
 
 /// An expression as filters see it: literals computed, and of the columns' types.

@@ -4,6 +4,7 @@
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
 
+use crate::aliased_delete;
 use crate::change_rule::{column_of, refuse_twice};
 use crate::columns::TableColumns;
 use crate::create_table::reference_of;
@@ -60,8 +61,11 @@ fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Optio
 ///
 /// # Errors
 /// Those of planning; rows of nothing but defaults; columns that an update sets twice.
-pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     refuse_twice(&statement)?;
+    if aliased_delete::as_query(&mut statement)? {
+        return aliased_delete::of_query(state.statement_to_plan(statement).await?);
+    }
     let statement = with_named(state, statement).await?;
     let Some(rows) = Rows::of(&statement) else {
         return state.statement_to_plan(statement).await;

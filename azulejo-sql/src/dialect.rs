@@ -10,9 +10,6 @@ use std::cell::Cell;
 /// How many expressions a text may be taken to begin: however short it is, for each of its bytes, and
 /// however long it is.
 const TRIES: (u64, u64, u64) = (100_000, 8, 10_000_000);
-/// How tightly `@>`, `->` and other operators bind, that the parser has no name for: as in PostgreSQL
-/// tighter than comparisons, `IS` and `LIKE`, and less than sums. As `|` does here.
-const OTHER_OPERATORS: u8 = 21;
 
 /// The generic dialect, with `TIMESTAMP AS OF`.
 ///
@@ -66,10 +63,12 @@ impl Dialect for ArrayDialect {
         true
     }
 
+    /// `a @> b`, `a -> b` and their like come before comparisons and `IS`, as in PostgreSQL: the generic
+    /// dialect takes `a @> b IS NULL` for `a @> (b IS NULL)`.
     fn prec_value(&self, precedence: Precedence) -> u8 {
         match precedence {
-            Precedence::PgOther => OTHER_OPERATORS,
-            named => self.generic.prec_value(named),
+            Precedence::PgOther => self.generic.prec_value(Precedence::Pipe),
+            other => self.generic.prec_value(other),
         }
     }
 

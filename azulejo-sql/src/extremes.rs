@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator,
     ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
 };
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// `min` and `max`.
@@ -59,18 +60,12 @@ impl AggregateUDFImpl for Extreme {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        let width = match args.return_field.data_type() {
-            DataType::Float16 => Width::Half,
-            DataType::Float32 => Width::Single,
-            DataType::Float64 => Width::Double,
-            _ => return self.of.create_groups_accumulator(args),
-        };
-        let field = Field::new(args.return_field.name(), width.whole(), true);
-        let of = self.of.create_groups_accumulator(AccumulatorArgs {
-            return_field: Arc::new(field),
-            ..args
-        })?;
-        Ok(Box::new(InOrder { of, width }))
+        match args.return_field.data_type() {
+            DataType::Float16 => in_order::<Float16Type>(&self.of, args),
+            DataType::Float32 => in_order::<Float32Type>(&self.of, args),
+            DataType::Float64 => in_order::<Float64Type>(&self.of, args),
+            _ => self.of.create_groups_accumulator(args),
+        }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -106,105 +101,88 @@ impl AggregateUDFImpl for Extreme {
     }
 }
 
-/// How wide reals are.
-#[derive(Debug, Clone, Copy)]
-enum Width {
-    Half,
-    Single,
-    Double,
+/// Reals, and the whole numbers that are as wide.
+trait Real: ArrowPrimitiveType {
+    type Whole: ArrowPrimitiveType;
+
+    /// A whole number that stands for a real: their orders are the same.
+    fn to_whole(real: Self::Native) -> <Self::Whole as ArrowPrimitiveType>::Native;
+
+    /// The real that a whole number stands for.
+    fn to_real(whole: <Self::Whole as ArrowPrimitiveType>::Native) -> Self::Native;
 }
 
-impl Width {
-    /// The type of whole numbers that are as wide.
-    fn whole(self) -> DataType {
-        match self {
-            Self::Half => DataType::Int16,
-            Self::Single => DataType::Int32,
-            Self::Double => DataType::Int64,
+macro_rules! real {
+    ($real:ty, $whole:ty, $native:ty) => {
+        impl Real for $real {
+            type Whole = $whole;
+
+            fn to_whole(real: Self::Native) -> $native {
+                // Where the sign is set, all other bits turn around.
+                let bits = real.to_bits().cast_signed();
+                bits ^ ((bits >> (<$native>::BITS - 1)) & <$native>::MAX)
+            }
+
+            fn to_real(whole: $native) -> Self::Native {
+                // They turn back as they turn.
+                let bits = whole ^ ((whole >> (<$native>::BITS - 1)) & <$native>::MAX);
+                <Self as ArrowPrimitiveType>::Native::from_bits(bits.cast_unsigned())
+            }
         }
-    }
-
-    /// Reals as whole numbers in their total order.
-    fn to_whole(self, reals: &ArrayRef) -> Result<ArrayRef> {
-        let whole: Option<ArrayRef> = match self {
-            Self::Half => reals.as_primitive_opt::<Float16Type>().map(|reals| {
-                let whole = reals.unary::<_, Int16Type>(|real| turned16(real.to_bits()));
-                Arc::new(whole) as ArrayRef
-            }),
-            Self::Single => reals.as_primitive_opt::<Float32Type>().map(|reals| {
-                let whole = reals.unary::<_, Int32Type>(|real| turned32(real.to_bits()));
-                Arc::new(whole) as ArrayRef
-            }),
-            Self::Double => reals.as_primitive_opt::<Float64Type>().map(|reals| {
-                let whole = reals.unary::<_, Int64Type>(|real| turned64(real.to_bits()));
-                Arc::new(whole) as ArrayRef
-            }),
-        };
-        whole.ok_or_else(|| DataFusionError::Internal("reals that are none".into()))
-    }
-
-    /// The reals that whole numbers stand for.
-    fn to_reals(self, whole: &ArrayRef) -> Result<ArrayRef> {
-        let reals: Option<ArrayRef> = match self {
-            Self::Half => whole.as_primitive_opt::<Int16Type>().map(|whole| {
-                let real =
-                    |whole: i16| Half::from_bits(turned16(whole.cast_unsigned()).cast_unsigned());
-                Arc::new(whole.unary::<_, Float16Type>(real)) as ArrayRef
-            }),
-            Self::Single => whole.as_primitive_opt::<Int32Type>().map(|whole| {
-                let real =
-                    |whole: i32| f32::from_bits(turned32(whole.cast_unsigned()).cast_unsigned());
-                Arc::new(whole.unary::<_, Float32Type>(real)) as ArrayRef
-            }),
-            Self::Double => whole.as_primitive_opt::<Int64Type>().map(|whole| {
-                let real =
-                    |whole: i64| f64::from_bits(turned64(whole.cast_unsigned()).cast_unsigned());
-                Arc::new(whole.unary::<_, Float64Type>(real)) as ArrayRef
-            }),
-        };
-        reals.ok_or_else(|| DataFusionError::Internal("whole numbers that are none".into()))
-    }
+    };
 }
 
-type Half = <Float16Type as ArrowPrimitiveType>::Native;
+real!(Float16Type, Int16Type, i16);
+real!(Float32Type, Int32Type, i32);
+real!(Float64Type, Int64Type, i64);
 
-/// As [`turned32`].
-fn turned16(bits: u16) -> i16 {
-    let bits = bits.cast_signed();
-    bits ^ ((bits >> 15) & i16::MAX)
+/// Reals as whole numbers.
+fn whole_of<R: Real>(reals: &ArrayRef) -> Result<ArrayRef> {
+    let reals = reals.as_primitive_opt::<R>();
+    let reals = reals.ok_or_else(|| DataFusionError::Internal("reals that are none".into()))?;
+    Ok(Arc::new(reals.unary::<_, R::Whole>(R::to_whole)))
 }
 
-/// Bits of which, where the sign is set, all others turn around: so the order of whole numbers is that
-/// of reals, and back.
-fn turned32(bits: u32) -> i32 {
-    let bits = bits.cast_signed();
-    bits ^ ((bits >> 31) & i32::MAX)
-}
-
-/// As [`turned32`].
-fn turned64(bits: u64) -> i64 {
-    let bits = bits.cast_signed();
-    bits ^ ((bits >> 63) & i64::MAX)
+/// The reals that whole numbers stand for.
+fn reals_of<R: Real>(whole: &ArrayRef) -> Result<ArrayRef> {
+    let whole = whole.as_primitive_opt::<R::Whole>();
+    let whole =
+        whole.ok_or_else(|| DataFusionError::Internal("whole numbers that are none".into()))?;
+    Ok(Arc::new(whole.unary::<_, R>(R::to_real)))
 }
 
 /// The extremes of groups of reals, by their total order.
-struct InOrder {
+fn in_order<R: Real>(
+    of: &AggregateUDF,
+    args: AccumulatorArgs,
+) -> Result<Box<dyn GroupsAccumulator>> {
+    let field = Field::new(args.return_field.name(), R::Whole::DATA_TYPE, true);
+    let of = of.create_groups_accumulator(AccumulatorArgs {
+        return_field: Arc::new(field),
+        ..args
+    })?;
+    let reals = PhantomData::<fn() -> R>;
+    Ok(Box::new(InOrder { of, reals }))
+}
+
+/// As [`in_order`] gives them.
+struct InOrder<R> {
     /// Those of whole numbers.
     of: Box<dyn GroupsAccumulator>,
-    width: Width,
+    reals: PhantomData<fn() -> R>,
 }
 
-impl InOrder {
-    fn whole(&self, values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-        values.iter().map(|one| self.width.to_whole(one)).collect()
+impl<R: Real> InOrder<R> {
+    fn whole(values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        values.iter().map(whole_of::<R>).collect()
     }
 
-    fn reals(&self, values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-        values.iter().map(|one| self.width.to_reals(one)).collect()
+    fn reals(values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        values.iter().map(reals_of::<R>).collect()
     }
 }
 
-impl GroupsAccumulator for InOrder {
+impl<R: Real> GroupsAccumulator for InOrder<R> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -212,19 +190,19 @@ impl GroupsAccumulator for InOrder {
         opt_filter: Option<&BooleanArray>,
         total_num_groups: usize,
     ) -> Result<()> {
-        let values = self.whole(values)?;
+        let values = Self::whole(values)?;
         self.of
             .update_batch(&values, group_indices, opt_filter, total_num_groups)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let whole = self.of.evaluate(emit_to)?;
-        self.width.to_reals(&whole)
+        reals_of::<R>(&whole)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
         let whole = self.of.state(emit_to)?;
-        self.reals(&whole)
+        Self::reals(&whole)
     }
 
     fn merge_batch(
@@ -233,7 +211,7 @@ impl GroupsAccumulator for InOrder {
         group_indices: &[usize],
         total_num_groups: usize,
     ) -> Result<()> {
-        let values = self.whole(values)?;
+        let values = Self::whole(values)?;
         self.of
             .merge_batch(&values, group_indices, total_num_groups)
     }
@@ -243,8 +221,10 @@ impl GroupsAccumulator for InOrder {
         values: &[ArrayRef],
         opt_filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
-        let state = self.of.convert_to_state(&self.whole(values)?, opt_filter)?;
-        self.reals(&state)
+        let state = self
+            .of
+            .convert_to_state(&Self::whole(values)?, opt_filter)?;
+        Self::reals(&state)
     }
 
     fn size(&self) -> usize {
@@ -255,7 +235,16 @@ impl GroupsAccumulator for InOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::array::{Float32Array, Float64Array};
+    use datafusion::arrow::array::{Array, Float32Array, Float64Array};
+    use datafusion::arrow::compute::cast;
+
+    /// Reals in their order, as an array.
+    fn stand_for<R: Real>(reals: &ArrayRef) {
+        let whole = whole_of::<R>(reals).expect("whole numbers");
+        assert!(whole.as_primitive::<R::Whole>().values().is_sorted());
+        let back = reals_of::<R>(&whole).expect("reals");
+        assert_eq!(back.to_data().buffers(), reals.to_data().buffers());
+    }
 
     #[test]
     fn whole_numbers_stand_for_reals_in_their_order() {
@@ -272,20 +261,11 @@ mod tests {
             f64::NAN,
         ];
         let wide: ArrayRef = Arc::new(Float64Array::from(reals.to_vec()));
-        let whole = Width::Double.to_whole(&wide).expect("whole numbers");
-        assert!(whole.as_primitive::<Int64Type>().values().is_sorted());
-        let back = Width::Double.to_reals(&whole).expect("reals");
-        let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
-        let back = back.as_primitive::<Float64Type>().values();
-        assert!(back.iter().zip(&reals).all(same));
-
-        let reals = [f32::NEG_INFINITY, -1.5, 0.0, 2.0, f32::INFINITY, f32::NAN];
-        let narrow: ArrayRef = Arc::new(Float32Array::from(reals.to_vec()));
-        let whole = Width::Single.to_whole(&narrow).expect("whole numbers");
-        assert!(whole.as_primitive::<Int32Type>().values().is_sorted());
-        let back = Width::Single.to_reals(&whole).expect("reals");
-        let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits();
-        let back = back.as_primitive::<Float32Type>().values();
-        assert!(back.iter().zip(&reals).all(same));
+        stand_for::<Float64Type>(&wide);
+        let narrow = [f32::NEG_INFINITY, -1.5, 0.0, 2.0, f32::INFINITY, f32::NAN];
+        let narrow: ArrayRef = Arc::new(Float32Array::from(narrow.to_vec()));
+        stand_for::<Float32Type>(&narrow);
+        let half = cast(&narrow, &DataType::Float16).expect("half as wide");
+        stand_for::<Float16Type>(&half);
     }
 }

@@ -47,9 +47,10 @@
 //! | `expressions` | how the rules for tiles and times go through the expressions of plans |
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `time_of_day` | spans that tables show as times of day |
+//! | `aliased_delete` | `DELETE FROM t AS u` |
 //! | `default_values` | `DEFAULT` among the values of an `INSERT` |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
-//! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
+//! | `extremes`, `label_rule`, `set_rule` | `min` and `max` of reals in groups; joins by labels that are numbers; `ANY` and `ALL` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -62,6 +63,7 @@
 #![cfg(feature = "datafusion")]
 
 mod aggregate;
+mod aliased_delete;
 mod alter_table;
 mod catalog;
 mod change;
@@ -96,6 +98,7 @@ mod predicate;
 mod scan;
 mod selection;
 mod session;
+mod set_rule;
 mod statistics;
 mod table;
 mod table_key;

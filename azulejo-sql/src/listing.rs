@@ -10,6 +10,7 @@ use datafusion::common::TableReference;
 use datafusion::logical_expr::TableType;
 use datafusion::prelude::SessionContext;
 use std::sync::{Arc, RwLock};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// A session whose queries open files by their URLs.
 pub fn with_urls(session: SessionContext) -> SessionContext {
@@ -20,8 +21,16 @@ pub fn with_urls(session: SessionContext) -> SessionContext {
         named,
         with_urls,
         replacing: Replacing::default(),
+        altering: Arc::default(),
     }));
     session
+}
+
+/// Waits until no other statement of a session alters tables, and keeps others from it.
+pub async fn altering(session: &SessionContext) -> Option<OwnedMutexGuard<()>> {
+    let catalogs = Arc::clone(session.state().catalog_list());
+    let altering = Arc::clone(&catalogs.downcast_ref::<Catalogs>()?.altering);
+    Some(altering.lock_owned().await)
 }
 
 /// Puts a table in the place of another, of which no query finds none.
@@ -50,6 +59,7 @@ struct Catalogs {
     named: Arc<dyn CatalogProviderList>,
     with_urls: Arc<dyn CatalogProviderList>,
     replacing: Replacing,
+    altering: Arc<Mutex<()>>,
 }
 
 impl CatalogProviderList for Catalogs {

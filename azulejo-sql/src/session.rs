@@ -13,6 +13,7 @@ use crate::forgotten;
 use crate::functions;
 use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
+use crate::set_rule::SetRule;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
 use crate::time_rule::TimeRule;
@@ -98,6 +99,7 @@ pub fn builder(
         .with_analyzer_rules(analyzer)
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
+        .with_analyzer_rule(Arc::new(SetRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))

@@ -268,13 +268,7 @@ impl ArrayTable {
         let place = self.place.clone();
         let array = blocking(move || place.open()).await?;
         if array.schema_name() != self.array.schema_name() {
-            let now = TableColumns::of(&array, self.options.bytes)?;
-            if !now.stored_as(&self.columns) {
-                return Err(DataFusionError::Plan(format!(
-                    "{}: its schema has changed since the table was made",
-                    self.place.uri()
-                )));
-            }
+            check_columns(&array, &self.place, &self.columns, self.options.bytes)?;
         }
         // A scan reads it in parts, and aggregates in two steps.
         Ok(array.staying())
@@ -288,6 +282,25 @@ pub async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| DataFusionError::External(Box::new(error)))?
         .map_err(external)
+}
+
+/// That an array has the columns that a table of it was made with.
+///
+/// # Errors
+/// That it has others.
+pub fn check_columns(
+    array: &Array,
+    place: &ArrayHandle,
+    columns: &TableColumns,
+    bytes: bool,
+) -> Result<()> {
+    match TableColumns::of(array, bytes)?.stored_as(columns) {
+        true => Ok(()),
+        false => Err(DataFusionError::Plan(format!(
+            "{}: its schema has changed since the table was made",
+            place.uri()
+        ))),
+    }
 }
 
 /// Without duplicates the dimensions are a key, if SQL tells coordinates apart. Columns stand in this
@@ -400,6 +413,12 @@ impl TableProvider for ArrayTable {
         if op == InsertOp::Overwrite {
             return Err(DataFusionError::NotImplemented(format!(
                 "{op} of an array: TRUNCATE it first"
+            )));
+        }
+        if op == InsertOp::Replace && self.array.schema().allows_dups {
+            return Err(DataFusionError::NotImplemented(format!(
+                "{}: a row of an array with duplicates cannot be replaced: INSERT adds another one",
+                self.place.uri()
             )));
         }
         self.schema

@@ -360,3 +360,46 @@ async fn add_columns(session: &SessionContext) -> TestResult {
     }
     Ok(())
 }
+
+/// Each looks at what the ones before it have made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn columns_that_come_at_once_are_all_there() -> TestResult {
+    let session = azulejo_sql::session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (id INT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://at_once/altered'",
+        "INSERT INTO t VALUES (1)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let statements = (0..16).map(|k| match k % 2 {
+        0 => format!("ALTER TABLE t ADD COLUMN c{k} INT DEFAULT {k}"),
+        _ => format!("ALTER TABLE t ADD COLUMN c{k} BOOLEAN NOT NULL DEFAULT false"),
+    });
+    for done in at_once(&session, statements).await? {
+        done?;
+    }
+    // The array has false for nothing: only the table knows that it is a default.
+    rows(&session, "INSERT INTO t (id) VALUES (2)").await?;
+    for k in 0..16 {
+        let column = format!("SELECT c{k} FROM t ORDER BY id");
+        let expected = if k % 2 == 0 {
+            k.to_string()
+        } else {
+            "false".into()
+        };
+        assert_eq!(rows(&session, &column).await?, vec![expected; 2], "c{k}");
+    }
+    // Of several who add the same column one does.
+    let same = (0..4).map(|_| "ALTER TABLE t ADD COLUMN once INT".to_owned());
+    let done = at_once(&session, same).await?;
+    assert_eq!(
+        done.iter().filter(|done| done.is_ok()).count(),
+        1,
+        "{done:?}"
+    );
+    let refusals = done.iter().filter_map(|done| done.as_ref().err());
+    for error in refusals {
+        assert!(error.contains("a column once already"), "{error}");
+    }
+    Ok(())
+}

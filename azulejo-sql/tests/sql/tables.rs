@@ -528,6 +528,52 @@ async fn groups_in_groups_are_schemas() -> TestResult {
     Ok(())
 }
 
+/// A group that cannot be read takes nothing away from the others.
+#[tokio::test]
+async fn what_cannot_be_read_is_an_error_of_its_own() -> TestResult {
+    use azulejo::group::NewMember;
+    let context = Context::new(Config::default(), None)?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    for group in ["e", "e/ms", "e/ms/RNA", "e/raw"] {
+        context.group(&uri(group)).create()?;
+    }
+    grid(&context, &uri("e/ms/var"))?;
+    for group in ["e/ms/RNA", "e/raw"] {
+        grid(&context, &uri(&format!("{group}/data")))?;
+        let mut editor = context.group(&uri(group)).edit()?;
+        editor.add(NewMember::relative("data"))?;
+        editor.commit()?;
+    }
+    for (group, members) in [("e/ms", ["var", "RNA"]), ("e", ["ms", "raw"])] {
+        let mut editor = context.group(&uri(group)).edit()?;
+        for member in members {
+            editor.add(NewMember::relative(member))?;
+        }
+        editor.commit()?;
+    }
+    for group in ["e/ms/RNA", "e/raw"] {
+        for file in std::fs::read_dir(folder.path().join(group).join("__group"))? {
+            std::fs::write(file?.path(), "damaged")?;
+        }
+    }
+    let session = session(&context);
+    let catalog = ArrayCatalog::open(&context, &uri("e"), TableOptions::new())?;
+    session.register_catalog("e", Arc::new(catalog));
+    let listed = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = 'e' AND table_schema <> 'information_schema'";
+    assert_eq!(rows(&session, listed).await?, ["ms|var"]);
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM e.ms.var WHERE v < 7").await?,
+        ["7"]
+    );
+    for schema in ["\"ms/RNA\"", "raw"] {
+        let error = refused(&session, &format!("SELECT * FROM e.{schema}.data")).await;
+        assert!(!error.contains("not found"), "{error}");
+        assert!(error.contains(schema.trim_matches('"')), "{error}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn members_of_a_group_are_told_apart() -> TestResult {
     use azulejo::group::NewMember;
@@ -861,6 +907,17 @@ async fn extremes_of_reals_in_groups_are_those_of_their_order() -> TestResult {
         let expected = ["1|1.0|2.0", "2|1.0|2.0", "3|2.0|3.0"];
         assert_eq!(rows(&session, &filtered).await?, expected, "{filtered}");
     }
+    // Those half as wide are none of an array's, but queries can make them.
+    let halves = "SELECT k, CAST(min(arrow_cast(v, 'Float16')) AS DOUBLE), CAST(max(arrow_cast(v, 'Float16')) AS DOUBLE) FROM of_double WHERE k < 7 GROUP BY k ORDER BY k";
+    let expected = [
+        "1|1.0|NaN",
+        "2|1.0|NaN",
+        "3|2.0|NaN",
+        "4|NaN|NaN",
+        "5|inf|inf",
+        "6|-inf|-inf",
+    ];
+    assert_eq!(rows(&session, halves).await?, expected);
     Ok(())
 }
 
@@ -885,6 +942,10 @@ async fn distinct_from_ends_before_and_and_or() -> TestResult {
         ),
         ("a IS DISTINCT FROM 1 IS FALSE", &["1|true"]),
         ("a IS DISTINCT FROM NULL AND a IN (2)", &["2|false"]),
+        // Operators on lists come first, before comparisons too.
+        ("true IS NOT DISTINCT FROM [a] @> [2]", &["2|false"]),
+        ("[a] @> [1] IS TRUE", &["1|true"]),
+        ("[a] @> [1] = b AND a < 5", &["1|true", "2|false"]),
     ] {
         let query = format!(
             "SELECT a, b FROM (VALUES (1, true), (2, false), (NULL, false)) AS t (a, b) WHERE {condition} ORDER BY a"
@@ -901,6 +962,38 @@ async fn distinct_from_ends_before_and_and_or() -> TestResult {
         let found = rows(&session, &format!("SELECT {query}")).await?;
         assert_eq!(found, [expected], "{query}");
     }
+    Ok(())
+}
+
+/// What is compared is told apart from what it is compared with, though both are called alike.
+#[tokio::test]
+async fn any_and_all_of_a_table_itself() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (x INT, v INT, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://any'",
+        "INSERT INTO t VALUES (2, 5), (5, NULL), (7, 2)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for (condition, expected) in [
+        ("x > ANY (SELECT x FROM t)", &["5", "7"][..]),
+        ("x = ANY (SELECT x FROM t WHERE x > 2)", &["5", "7"]),
+        ("x >= ALL (SELECT x FROM t)", &["7"]),
+        ("x <> ALL (SELECT x FROM t WHERE x > 2)", &["2"]),
+        ("v > ALL (SELECT v FROM t WHERE v < 5)", &["2"]),
+        ("v < ANY (SELECT x FROM t WHERE x > 2)", &["2", "7"]),
+        (
+            "x > ANY (SELECT x FROM t WHERE x > ANY (SELECT x FROM t))",
+            &["7"],
+        ),
+        ("x <> ALL (SELECT v FROM t)", &[]),
+        ("x > ALL (SELECT x FROM t WHERE false)", &["2", "5", "7"]),
+    ] {
+        let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
+        assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    rows(&session, "DELETE FROM t WHERE x > ANY (SELECT x FROM t)").await?;
+    assert_eq!(rows(&session, "SELECT x FROM t").await?, ["2"]);
     Ok(())
 }
 

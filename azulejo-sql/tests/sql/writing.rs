@@ -1426,3 +1426,73 @@ async fn dense_inserts_come_in_any_number_of_parts() -> TestResult {
     assert_eq!(rows(&session, right).await?, ["249900|249900"]);
     Ok(())
 }
+
+/// A table may have another name in a statement that changes it.
+#[tokio::test]
+async fn tables_that_are_changed_have_other_names() -> TestResult {
+    for (change, after) in [
+        ("DELETE FROM t AS u WHERE u.id = 1", &BEFORE[1..]),
+        (
+            "DELETE FROM t u WHERE u.v + 1 = 11 AND id < 9",
+            &BEFORE[1..],
+        ),
+        ("DELETE FROM 'mem://t' u WHERE u.id = 1", &BEFORE[1..]),
+        ("DELETE FROM t u", &[]),
+        ("DELETE FROM t u WHERE false", &BEFORE),
+        (
+            "DELETE FROM t u WHERE EXISTS (SELECT 1 FROM t WHERE t.id < u.id) AND NOT EXISTS (SELECT 1 FROM few WHERE column1 = u.id - 1)",
+            &["1|10|a", "3|30|∅", "4|∅|d"],
+        ),
+        (
+            "PREPARE gone AS DELETE FROM t u WHERE u.id = $1; EXECUTE gone(1)",
+            &BEFORE[1..],
+        ),
+        ("EXPLAIN DELETE FROM t u WHERE u.id = 1", &BEFORE),
+        ("UPDATE t AS u SET v = 11 WHERE u.id = 1", &["1|11|a"]),
+    ] {
+        let session = session(&Context::new(Config::default(), None)?).await?;
+        rows(&session, change).await?;
+        let found = rows(&session, ALL).await?;
+        match change.starts_with("UPDATE") {
+            true => assert_eq!(found[..1], *after, "{change}"),
+            false => assert_eq!(found, after, "{change}"),
+        }
+    }
+    let session = session(&Context::new(Config::default(), None)?).await?;
+    for (change, reason) in [
+        ("DELETE FROM t u WHERE t.id = 1", "t.id"),
+        ("DELETE FROM few u WHERE u.column1 = 2", "no array"),
+        ("DELETE FROM nowhere u WHERE u.id = 1", "nowhere"),
+    ] {
+        let error = refused(&session, change).await;
+        assert!(error.contains(reason), "{change}: {error}");
+    }
+    // What an array keeps of it is its condition.
+    let stored = "DELETE FROM t u WHERE u.id = 1";
+    let plan = plan(&session, stored).await?;
+    assert!(plan.contains("ChangeExec"), "{plan}");
+    assert_eq!(rows(&session, ALL).await?, BEFORE);
+    Ok(())
+}
+
+/// Where a key may have several rows there is none to be replaced.
+#[tokio::test]
+async fn rows_replace_others_where_keys_tell_them_apart() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    for replace in [
+        "REPLACE INTO t VALUES (2, 21, 'b')",
+        "INSERT OR REPLACE INTO t VALUES (2, 22, 'b')",
+    ] {
+        rows(&session, replace).await?;
+    }
+    assert_eq!(rows(&session, ALL).await?[1], "2|22|b");
+    let several = "CREATE TABLE several WITH (location = 'mem://several', dimensions = 'id', duplicates = 'true') AS SELECT 1 AS id, 2 AS v";
+    rows(&session, several).await?;
+    for replace in ["REPLACE INTO", "INSERT OR REPLACE INTO"] {
+        let error = refused(&session, &format!("{replace} several VALUES (1, 3)")).await;
+        assert!(error.contains("duplicates"), "{error}");
+    }
+    assert_eq!(rows(&session, "SELECT * FROM several").await?, ["1|2"]);
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! `x > ANY (SELECT x FROM t)`, and `ALL`.
+//!
+//! DataFusion 55 makes a filter of the comparison, in which a column of the subquery and one of the
+//! query around it are the same if they are called alike: `x > x`. So what a subquery gives gets a name
+//! that nothing else has.
+
+use crate::error::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::expr::SetComparison;
+use datafusion::logical_expr::{Expr, LogicalPlan, SubqueryAlias};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// What a subquery gives is called so.
+const NAME: &str = "__compared_with";
+
+/// Tells apart what `ANY` and `ALL` compare.
+#[derive(Debug, Default)]
+pub struct SetRule;
+
+impl AnalyzerRule for SetRule {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let planned = plan.transform_down_with_subqueries(|plan| {
+            plan.map_expressions(|expr| expr.transform_up(named_apart))
+        });
+        Ok(planned?.data)
+    }
+
+    fn name(&self) -> &str {
+        "sets_compared"
+    }
+}
+
+fn named_apart(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::SetComparison(SetComparison {
+        expr,
+        mut subquery,
+        op,
+        quantifier,
+    }) = expr
+    else {
+        return Ok(Transformed::no(expr));
+    };
+    let named = SubqueryAlias::try_new(subquery.subquery, NAME)?;
+    subquery.subquery = Arc::new(LogicalPlan::SubqueryAlias(named));
+    let named = SetComparison::new(expr, subquery, op, quantifier);
+    Ok(Transformed::yes(Expr::SetComparison(named)))
+}
