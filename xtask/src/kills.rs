@@ -1,5 +1,5 @@
 //! `cargo xtask kills`: the program is killed right before each of its system calls that change files,
-//! and each of them fails, in turn.
+//! and each of them, and of those that look at files, fails, in turn.
 //!
 //! The other tests of this kind (`docs/reliability.md`) stop the engine at its storage's interface, in
 //! one process; here nothing of the program is known but what it is told and what it says. Afterwards
@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use trace::{End, Fault};
-
-const FAULTS: [Fault; 4] = [Fault::Killed, Fault::Refused, Fault::Late, Fault::Full];
 
 /// What a command does when its work is done already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +78,12 @@ const CASES: &[Case] = &[
         Again::Says,
     ),
     case(
+        "create",
+        "nothing",
+        "create {x}/a --schema {files}/schema.json",
+        Again::Says,
+    ),
+    case(
         "append",
         "sparse",
         "import --append {files}/c.csv {x}/a",
@@ -128,6 +132,37 @@ const CASES: &[Case] = &[
         Again::Says,
     ),
     case(
+        "delete cells of duplicates",
+        "duplicates",
+        "delete {x}/a --where v>40",
+        Again::Done,
+    ),
+    case("drop", "sparse", "evolve {x}/a --drop-attr s", Again::Says),
+    case(
+        "expand",
+        "dense",
+        "evolve {x}/a --expand row=0:40",
+        Again::Says,
+    ),
+    case(
+        "snapshot",
+        "sparse",
+        "snapshot create {x}/a first",
+        Again::Says,
+    ),
+    case(
+        "remove a snapshot",
+        "snapshot",
+        "snapshot remove {x}/a first",
+        Again::Says,
+    ),
+    case(
+        "restore",
+        "snapshot",
+        "restore {x}/a --at first",
+        Again::Done,
+    ),
+    case(
         "set a key",
         "sparse",
         "meta set {x}/a key value",
@@ -138,6 +173,18 @@ const CASES: &[Case] = &[
     case(
         "consolidate dense",
         "dense",
+        "consolidate {x}/a",
+        Again::Done,
+    ),
+    case(
+        "consolidate duplicates",
+        "duplicates",
+        "consolidate {x}/a",
+        Again::Done,
+    ),
+    case(
+        "consolidate unique",
+        "unique",
         "consolidate {x}/a",
         Again::Done,
     ),
@@ -159,7 +206,31 @@ const CASES: &[Case] = &[
         "consolidate {x}/a --mode array-meta",
         Again::Done,
     ),
+    case(
+        "consolidate keys of a group",
+        "group keys",
+        "consolidate {x}/g --mode group-meta",
+        Again::Done,
+    ),
     case("vacuum", "merged", "vacuum {x}/a", Again::Done),
+    case(
+        "vacuum duplicates",
+        "merged duplicates",
+        "vacuum {x}/a",
+        Again::Done,
+    ),
+    case(
+        "vacuum unique",
+        "merged unique",
+        "vacuum {x}/a",
+        Again::Done,
+    ),
+    case(
+        "vacuum keys of a group",
+        "merged group keys",
+        "vacuum {x}/g --mode group-meta",
+        Again::Done,
+    ),
     case("vacuum dense", "merged dense", "vacuum {x}/a", Again::Done),
     case(
         "vacuum commits",
@@ -234,6 +305,36 @@ const BEFORE: &[(&str, &str, &[&str])] = &[
             "delete {x}/a --where v=20",
         ],
     ),
+    (
+        "duplicates",
+        "sparse",
+        &[
+            "import --append {files}/a.csv {x}/a",
+            "delete {x}/a --where v=20",
+            "import --append {files}/a.csv {x}/a",
+        ],
+    ),
+    (
+        "unique",
+        "",
+        &[
+            "import {files}/a.csv {x}/a --dims x --domain x=0:100 --unique",
+            "import --append {files}/d.csv {x}/a",
+            "delete {x}/a --where v=20",
+            "import --append {files}/b.csv {x}/a",
+        ],
+    ),
+    (
+        "snapshot",
+        "sparse",
+        &[
+            "snapshot create {x}/a first",
+            "import --append {files}/c.csv {x}/a",
+            "delete {x}/a --where v=20",
+        ],
+    ),
+    ("merged duplicates", "duplicates", &["consolidate {x}/a"]),
+    ("merged unique", "unique", &["consolidate {x}/a"]),
     ("merged", "sparse", &["consolidate {x}/a"]),
     ("merged dense", "dense", &["consolidate {x}/a"]),
     (
@@ -264,11 +365,21 @@ const BEFORE: &[(&str, &str, &[&str])] = &[
             "import {files}/b.csv {x}/b --dims x",
         ],
     ),
+    (
+        "group keys",
+        "group",
+        &["meta set {x}/g one 1", "meta set {x}/g two 2"],
+    ),
+    (
+        "merged group keys",
+        "group keys",
+        &["consolidate {x}/g --mode group-meta"],
+    ),
     // What a vacuum has left, and a fragment without a commit (see `tear`).
     ("torn", "merged", &[]),
 ];
 
-/// Options: `--every N` (one of so many calls is tried; 1), `--seed N` (which of them, and which
+/// Options: `--every N` (one of so many faults is tried; 1), `--seed N` (which of them, and which
 /// operations come first), `--seconds N` (no more then), `--only TEXT` (operations whose name has it),
 /// `--program FILE` (another program), `--list` (only prints the calls).
 pub fn run(options: &[&str]) -> crate::Outcome {
@@ -300,7 +411,9 @@ pub fn run(options: &[&str]) -> crate::Outcome {
         folder: Folder::new()?,
         program,
         every,
+        chosen: seed,
         list,
+        befores: BTreeMap::new(),
         begun: Instant::now(),
         limit: Duration::from_secs(seconds),
         counts: BTreeMap::new(),
@@ -317,11 +430,11 @@ pub fn run(options: &[&str]) -> crate::Outcome {
         .collect();
     let first = seed * 7 % cases.len().max(1);
     cases.rotate_left(first);
-    for (place, case) in cases.iter().enumerate() {
+    for case in &cases {
         if tried.begun.elapsed() > tried.limit {
             break;
         }
-        calls += tried.case(case, seed + place)?;
+        calls += tried.case(case)?;
         done += 1;
     }
     let runs: usize = tried.counts.values().sum();
@@ -366,7 +479,11 @@ struct Kills {
     folder: Folder,
     program: PathBuf,
     every: usize,
+    /// How many faults there were to choose from, of all operations so far.
+    chosen: usize,
     list: bool,
+    /// What is seen of what was prepared.
+    befores: BTreeMap<&'static str, String>,
     begun: Instant,
     limit: Duration,
     counts: BTreeMap<String, usize>,
@@ -415,13 +532,14 @@ impl Kills {
     }
 
     /// What is prepared once.
-    fn prepare(&self) -> crate::Outcome {
+    fn prepare(&mut self) -> crate::Outcome {
         let file = |name: &str, text: &str| {
             std::fs::write(self.folder.0.join("files").join(name), text).map_err(|e| e.to_string())
         };
         file("a.csv", "x,v,s\n1,10,aa\n2,20,b\n3,30,\n5,50,eee\n")?;
         file("b.csv", "x,v,s\n4,41,aa\n7,70,rr\n9,90,sss\n")?;
         file("c.csv", "x,v,s\n11,110,b\n12,120,new\n")?;
+        file("d.csv", "x,v,s\n1,11,dd\n3,31,b\n8,80,\n")?;
         for (name, of, commands) in BEFORE {
             self.fresh(of)?;
             for words in *commands {
@@ -434,6 +552,10 @@ impl Kills {
                 tear(&self.x().join("a"))?;
             }
             copy(&self.x(), &self.folder.0.join(format!("before {name}")))?;
+            self.befores.insert(name, self.state()?);
+            if *name == "labels" {
+                file("schema.json", &self.say("schema {x}/a --json")?.out)?;
+            }
         }
         Ok(())
     }
@@ -462,6 +584,15 @@ impl Kills {
                 "g" | "h" => &["meta --json", "ls --json"],
                 _ => &["cat", "schema --json", "meta --json"],
             };
+            // Names of moments, and what they show.
+            for moment in names(&place.join("__azulejo/snapshots")) {
+                let said = self.say(&format!("cat {{x}}/{name}@{moment}"))?;
+                let _ = writeln!(
+                    state,
+                    "cat {name}@{moment}: {:?}\n{}{}",
+                    said.code, said.out, said.err
+                );
+            }
             for look in looks {
                 let (verb, options) = look.split_once(' ').unwrap_or((look, ""));
                 let words = format!("{verb} {{x}}/{name} {options}");
@@ -485,7 +616,7 @@ impl Kills {
     /// How many things lie in each folder, of which maintenance makes fewer.
     fn shape(&self) -> String {
         let mut shape = String::new();
-        for name in ["a", "b"] {
+        for name in ["a", "b", "g"] {
             for inner in ["__fragments", "__commits", "__meta", "__fragment_meta"] {
                 let count = std::fs::read_dir(self.x().join(name).join(inner));
                 let _ = write!(
@@ -528,21 +659,38 @@ impl Kills {
     }
 
     /// All faults of an operation; says how many calls it makes.
-    fn case(&mut self, case: &Case, phase: usize) -> Result<usize, String> {
+    fn case(&mut self, case: &Case) -> Result<usize, String> {
         self.fresh(case.before)?;
-        let before = self.state()?;
         let (whole, said) = self.traced(case.words, None)?;
         if said.code != Some(0) {
             return Err(format!("{}: {:?} {}", case.name, whole.end, said.err));
         }
-        let (after, shape) = (self.state()?, self.shape());
         if self.list {
             println!("{}: {} calls", case.name, whole.calls.len());
             for call in &whole.calls {
-                println!("  {call}");
+                println!("  {}", call.text);
             }
             return Ok(whole.calls.len());
         }
+        let mut faults: Vec<(usize, Fault)> = Vec::new();
+        for (n, call) in whole.calls.iter().enumerate() {
+            faults.extend(call.faults().into_iter().map(|fault| (n, fault)));
+        }
+        // Behind any other one it is killed where it is killed before the next.
+        let last = whole.calls.iter().rposition(trace::Call::changes);
+        faults.extend(last.map(|last| (last, Fault::KilledAfter)));
+        let (every, first) = (self.every, self.chosen);
+        self.chosen += faults.len();
+        let turns = first..;
+        let faults: Vec<_> = turns
+            .zip(faults)
+            .filter(|(turn, _)| turn.is_multiple_of(every))
+            .collect();
+        if faults.is_empty() {
+            return Ok(whole.calls.len());
+        }
+        let before = self.befores.get(case.before).cloned().unwrap_or_default();
+        let (after, shape) = (self.state()?, self.shape());
         if let Some(tidy) = case.tidy() {
             self.say(&tidy)?;
         }
@@ -552,36 +700,31 @@ impl Kills {
             shape: &shape,
             tidy: &self.shape(),
         };
-        for n in 0..whole.calls.len() {
-            if !(n + phase).is_multiple_of(self.every) {
-                continue;
+        for (turn, (n, fault)) in faults {
+            if self.begun.elapsed() > self.limit {
+                break;
             }
-            for (turn, fault) in FAULTS.into_iter().enumerate() {
-                if self.begun.elapsed() > self.limit {
-                    return Ok(whole.calls.len());
-                }
-                self.fresh(case.before)?;
-                let (run, said) = self.traced(case.words, Some((n, fault)))?;
-                *self.counts.entry(format!("{fault:?}")).or_default() += 1;
-                let repair_first = (n / self.every + turn).is_multiple_of(2);
-                if let Err(what) = self.judge(case, &wanted, &run, &said, repair_first) {
-                    let call = run.calls.get(n).map_or("no call", String::as_str);
-                    let order = if repair_first {
-                        "repair, again"
-                    } else {
-                        "again, repair"
-                    };
-                    let text = format!(
-                        "{}: {fault:?} at {n} of {}, {call} ({order}): {what}\n  it had ended with {:?}, {} {}",
-                        case.name,
-                        whole.calls.len(),
-                        run.end,
-                        said.out.trim_end(),
-                        said.err.trim_end(),
-                    );
-                    println!("{text}");
-                    self.wrong.push(text);
-                }
+            self.fresh(case.before)?;
+            let (run, said) = self.traced(case.words, Some((n, fault)))?;
+            *self.counts.entry(fault.to_string()).or_default() += 1;
+            let repair_first = (turn / every).is_multiple_of(2);
+            if let Err(what) = self.judge(case, &wanted, &run, &said, repair_first) {
+                let call = run.calls.get(n).map_or("no call", |call| &call.text);
+                let order = if repair_first {
+                    "repair, again"
+                } else {
+                    "again, repair"
+                };
+                let text = format!(
+                    "{}: {fault} at {n} of {}, {call} ({order}): {what}\n  it had ended with {:?}, {} {}",
+                    case.name,
+                    whole.calls.len(),
+                    run.end,
+                    said.out.trim_end(),
+                    said.err.trim_end(),
+                );
+                println!("{text}");
+                self.wrong.push(text);
             }
         }
         Ok(whole.calls.len())
@@ -725,20 +868,31 @@ fn same(is: &str, wanted: &str, when: &str) -> crate::Outcome {
     }
 }
 
+/// The names in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
 /// The name of the first fragment of an array.
 fn first_fragment(array: &Path) -> Option<String> {
-    let entries = std::fs::read_dir(array.join("__fragments")).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.min()
+    names(&array.join("__fragments")).into_iter().next()
 }
 
 /// What a crash may leave: a fragment without a commit.
 fn tear(array: &Path) -> crate::Outcome {
     let name = first_fragment(array).ok_or("no fragment")?;
     let (first, rest) = name.split_at(name.len().saturating_sub(4));
+    // Another name than its own, whatever digit of its identifier that is.
+    let digit = if rest.starts_with('0') { '1' } else { '0' };
     let torn = array
         .join("__fragments")
-        .join(format!("{first}0{}", rest.get(1..).unwrap_or(rest)));
+        .join(format!("{first}{digit}{}", rest.get(1..).unwrap_or(rest)));
     copy(&array.join("__fragments").join(&name), &torn)?;
     std::fs::remove_file(torn.join("__fragment_metadata.tdb")).map_err(|e| e.to_string())
 }

@@ -83,8 +83,9 @@ cargo xtask TASK
                               four processes, one of them libtiledb, change and read the same arrays, against a model of all
                               that they write
   kills [--every N] [--seed N] [--seconds N] [--only TEXT] [--program FILE] [--list]
-                              the program is killed right before each of its system calls that change files, each of them
-                              fails, happens and says that it failed, and the disk is full from it on; on Linux
+                              the program is killed right before each of its system calls that change files, and behind
+                              the last; each of them fails, happens and says that it failed, and the disk is full from it
+                              on; those that open, list, read and lock fail too; on Linux
   features                    every feature of the libraries alone compiles without a warning
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources

@@ -1,8 +1,9 @@
-//! A program run call by call: its system calls that change files below a folder are counted, and one
-//! of them can be the last, or fail.
+//! A program run call by call: its system calls for files below a folder are counted, and one of them
+//! can be the last, or fail.
 
 use libc::{c_int, c_long, pid_t};
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -27,12 +28,29 @@ const AT_EXIT: u8 = 2;
 pub enum Fault {
     /// The process is killed right before it.
     Killed,
-    /// It does not happen, and says so.
-    Refused,
+    /// The process is killed right behind it.
+    KilledAfter,
+    /// It does not happen, and says so by this error.
+    Refused(c_int),
     /// It happens, and says that it has not.
     Late,
     /// From it on nothing finds room; what needs none works.
     Full,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Self::Killed => "killed before",
+            Self::KilledAfter => "killed behind",
+            Self::Refused(libc::ENOSPC) => "refused once for want of room",
+            Self::Refused(libc::EMFILE) => "refused for too many open files",
+            Self::Refused(libc::ENOLCK) => "refused a lock",
+            Self::Refused(_) => "refused by the device",
+            Self::Late => "late",
+            Self::Full => "full from there on",
+        })
+    }
 }
 
 /// How the program ended.
@@ -47,8 +65,8 @@ pub enum End {
 #[derive(Debug)]
 pub struct Run {
     pub end: End,
-    /// The calls that count, in order: what, and of what.
-    pub calls: Vec<String>,
+    /// The calls that count, in order.
+    pub calls: Vec<Call>,
 }
 
 /// What a stop for a system call says.
@@ -65,17 +83,72 @@ struct CallInfo {
     more: u64,
 }
 
-/// A call that changes files below the folder.
-struct Change {
-    text: String,
-    /// Whether it takes room on the disk: it fails as on a full one, others as on a broken one.
-    takes_room: bool,
-    /// Whether it can happen and say that it has not.
-    may_be_late: bool,
+/// A call for a file below the folder.
+#[derive(Debug)]
+pub struct Call {
+    /// What, and of what.
+    pub text: String,
+    kind: Kind,
 }
 
-/// Runs a command to its end. Of its system calls that change files below a folder the one of the number
-/// (from 0 on) meets a fault. The command must not have pipes that nobody empties.
+/// What a call is about, which says how it can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Opens a file that it may make.
+    Makes,
+    /// Puts bytes into a file.
+    Writes,
+    /// Makes a folder or a name, a file another length, or what was written last.
+    Adds,
+    /// Takes a name away or gives another one: that needs no room.
+    Removes,
+    /// Opens what is there.
+    Opens,
+    /// Asks for a lock.
+    Locks,
+    /// Reads bytes of a file, or names of a folder.
+    Reads,
+}
+
+impl Call {
+    /// Whether it changes something.
+    pub fn changes(&self) -> bool {
+        match self.kind {
+            Kind::Makes | Kind::Writes | Kind::Adds | Kind::Removes => true,
+            Kind::Opens | Kind::Locks | Kind::Reads => false,
+        }
+    }
+
+    fn takes_room(&self) -> bool {
+        matches!(self.kind, Kind::Makes | Kind::Writes | Kind::Adds)
+    }
+
+    /// The faults that it can meet.
+    pub fn faults(&self) -> Vec<Fault> {
+        let errors: &[c_int] = match self.kind {
+            Kind::Makes => &[libc::ENOSPC, libc::EIO, libc::EMFILE],
+            Kind::Writes | Kind::Adds => &[libc::ENOSPC, libc::EIO],
+            Kind::Removes | Kind::Reads => &[libc::EIO],
+            Kind::Opens => &[libc::EMFILE],
+            Kind::Locks => &[libc::ENOLCK],
+        };
+        let mut faults: Vec<Fault> = errors.iter().map(|error| Fault::Refused(*error)).collect();
+        if self.changes() {
+            faults.push(Fault::Killed);
+        }
+        if self.takes_room() {
+            faults.push(Fault::Full);
+        }
+        // What was opened or written and says that it was not is what does not happen.
+        if matches!(self.kind, Kind::Adds | Kind::Removes) {
+            faults.push(Fault::Late);
+        }
+        faults
+    }
+}
+
+/// Runs a command to its end. Of its system calls for files below a folder the one of the number (from 0
+/// on) meets a fault. The command must not have pipes that nobody empties.
 pub fn run(command: &mut Command, below: &Path, at: Option<(usize, Fault)>) -> io::Result<Run> {
     // SAFETY: between fork and exec one system call is made, which allocates nothing.
     unsafe {
@@ -125,7 +198,9 @@ fn follow(main: pid_t, below: &Path, at: Option<(usize, Fault)>) -> io::Result<R
     let mut calls = Vec::new();
     let mut threads = vec![main];
     // What a thread's call under way is to return.
-    let mut answers: Vec<(pid_t, i32)> = Vec::new();
+    let mut answers: Vec<(pid_t, c_int)> = Vec::new();
+    // Whose call under way is the last one.
+    let mut last: Option<pid_t> = None;
     loop {
         let (thread, status) = wait_for(-1)?;
         if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
@@ -155,28 +230,30 @@ fn follow(main: pid_t, below: &Path, at: Option<(usize, Fault)>) -> io::Result<R
         };
         match info.op {
             AT_ENTRY => {
-                if let Some(change) = change(thread, &info, below) {
+                if let Some(call) = call(thread, &info, below) {
                     let number = calls.len();
                     let fault = at.filter(|(n, fault)| match fault {
-                        Fault::Full => number >= *n && change.takes_room,
-                        Fault::Late => number == *n && change.may_be_late,
-                        Fault::Killed | Fault::Refused => number == *n,
+                        Fault::Full => number >= *n && call.takes_room(),
+                        Fault::Killed | Fault::KilledAfter | Fault::Refused(_) | Fault::Late => {
+                            number == *n
+                        }
                     });
-                    calls.push(change.text);
-                    let error = match change.takes_room {
-                        true => libc::ENOSPC,
-                        false => libc::EIO,
-                    };
+                    calls.push(call);
                     match fault {
                         None => {}
                         Some((_, Fault::Killed)) => {
                             leave_out(thread)?;
                             kill(main);
                         }
+                        Some((_, Fault::KilledAfter)) => last = Some(thread),
                         Some((_, Fault::Late)) => answers.push((thread, libc::EIO)),
-                        Some((_, Fault::Refused | Fault::Full)) => {
+                        Some((_, Fault::Refused(error))) => {
                             leave_out(thread)?;
                             answers.push((thread, error));
+                        }
+                        Some((_, Fault::Full)) => {
+                            leave_out(thread)?;
+                            answers.push((thread, libc::ENOSPC));
                         }
                     }
                 }
@@ -186,6 +263,9 @@ fn follow(main: pid_t, below: &Path, at: Option<(usize, Fault)>) -> io::Result<R
                     let (_, error) = answers.swap_remove(place);
                     answer(thread, -i64::from(error))?;
                 }
+                if last == Some(thread) {
+                    kill(main);
+                }
             }
             _ => {}
         }
@@ -193,44 +273,51 @@ fn follow(main: pid_t, below: &Path, at: Option<(usize, Fault)>) -> io::Result<R
     }
 }
 
-/// What a call changes, if that lies below a folder.
-fn change(thread: pid_t, info: &CallInfo, below: &Path) -> Option<Change> {
+/// The call at whose entry a thread stands, if it is for what lies below a folder.
+fn call(thread: pid_t, info: &CallInfo, below: &Path) -> Option<Call> {
     let [a, b, c, d, ..] = info.args;
     let of_fd = |fd: u64| opened(thread, fd);
     let of_path = |at: u64, path: u64| named(thread, Some(at), path);
-    let (name, path, takes_room, may_be_late) = match c_long::try_from(info.number).ok()? {
-        libc::SYS_write => ("write", of_fd(a), true, false),
-        libc::SYS_pwrite64 => ("pwrite64", of_fd(a), true, false),
-        libc::SYS_writev => ("writev", of_fd(a), true, false),
-        libc::SYS_pwritev => ("pwritev", of_fd(a), true, false),
-        libc::SYS_pwritev2 => ("pwritev2", of_fd(a), true, false),
-        libc::SYS_fsync => ("fsync", of_fd(a), true, true),
-        libc::SYS_fdatasync => ("fdatasync", of_fd(a), true, true),
-        libc::SYS_ftruncate => ("ftruncate", of_fd(a), true, true),
-        libc::SYS_fallocate => ("fallocate", of_fd(a), true, false),
-        libc::SYS_sendfile => ("sendfile", of_fd(a), true, false),
-        libc::SYS_copy_file_range => ("copy_file_range", of_fd(c), true, false),
-        libc::SYS_openat if creates(c) => ("openat", of_path(a, b), true, false),
-        libc::SYS_mkdirat => ("mkdirat", of_path(a, b), true, true),
-        libc::SYS_unlinkat => ("unlinkat", of_path(a, b), false, true),
-        libc::SYS_linkat => ("linkat", of_path(c, d), true, true),
-        libc::SYS_symlinkat => ("symlinkat", of_path(b, c), true, true),
-        libc::SYS_renameat2 => ("renameat2", of_path(c, d), false, true),
+    let (name, path, kind) = match c_long::try_from(info.number).ok()? {
+        libc::SYS_write => ("write", of_fd(a), Kind::Writes),
+        libc::SYS_pwrite64 => ("pwrite64", of_fd(a), Kind::Writes),
+        libc::SYS_writev => ("writev", of_fd(a), Kind::Writes),
+        libc::SYS_pwritev => ("pwritev", of_fd(a), Kind::Writes),
+        libc::SYS_pwritev2 => ("pwritev2", of_fd(a), Kind::Writes),
+        libc::SYS_fallocate => ("fallocate", of_fd(a), Kind::Writes),
+        libc::SYS_sendfile => ("sendfile", of_fd(a), Kind::Writes),
+        libc::SYS_copy_file_range => ("copy_file_range", of_fd(c), Kind::Writes),
+        libc::SYS_fsync => ("fsync", of_fd(a), Kind::Adds),
+        libc::SYS_fdatasync => ("fdatasync", of_fd(a), Kind::Adds),
+        libc::SYS_ftruncate => ("ftruncate", of_fd(a), Kind::Adds),
+        libc::SYS_openat => ("openat", of_path(a, b), opening(c)),
+        libc::SYS_mkdirat => ("mkdirat", of_path(a, b), Kind::Adds),
+        libc::SYS_unlinkat => ("unlinkat", of_path(a, b), Kind::Removes),
+        libc::SYS_linkat => ("linkat", of_path(c, d), Kind::Adds),
+        libc::SYS_symlinkat => ("symlinkat", of_path(b, c), Kind::Adds),
+        libc::SYS_renameat2 => ("renameat2", of_path(c, d), Kind::Removes),
+        libc::SYS_flock if b & u64::from(libc::LOCK_UN.unsigned_abs()) == 0 => {
+            ("flock", of_fd(a), Kind::Locks)
+        }
+        libc::SYS_read => ("read", of_fd(a), Kind::Reads),
+        libc::SYS_pread64 => ("pread64", of_fd(a), Kind::Reads),
+        libc::SYS_preadv => ("preadv", of_fd(a), Kind::Reads),
+        libc::SYS_getdents64 => ("getdents64", of_fd(a), Kind::Reads),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_renameat => ("renameat", of_path(c, d), false, true),
+        libc::SYS_renameat => ("renameat", of_path(c, d), Kind::Removes),
         #[cfg(target_arch = "x86_64")]
         number => {
             let path = |path: u64| named(thread, None, path);
             match number {
-                libc::SYS_open if creates(b) => ("open", path(a), true, false),
-                libc::SYS_creat => ("creat", path(a), true, false),
-                libc::SYS_truncate => ("truncate", path(a), true, true),
-                libc::SYS_mkdir => ("mkdir", path(a), true, true),
-                libc::SYS_rmdir => ("rmdir", path(a), false, true),
-                libc::SYS_unlink => ("unlink", path(a), false, true),
-                libc::SYS_link => ("link", path(b), true, true),
-                libc::SYS_symlink => ("symlink", path(b), true, true),
-                libc::SYS_rename => ("rename", path(b), false, true),
+                libc::SYS_open => ("open", path(a), opening(b)),
+                libc::SYS_creat => ("creat", path(a), Kind::Makes),
+                libc::SYS_truncate => ("truncate", path(a), Kind::Adds),
+                libc::SYS_mkdir => ("mkdir", path(a), Kind::Adds),
+                libc::SYS_rmdir => ("rmdir", path(a), Kind::Removes),
+                libc::SYS_unlink => ("unlink", path(a), Kind::Removes),
+                libc::SYS_link => ("link", path(b), Kind::Adds),
+                libc::SYS_symlink => ("symlink", path(b), Kind::Adds),
+                libc::SYS_rename => ("rename", path(b), Kind::Removes),
                 _ => return None,
             }
         }
@@ -239,17 +326,19 @@ fn change(thread: pid_t, info: &CallInfo, below: &Path) -> Option<Change> {
     };
     let path = path?;
     let inside = path.strip_prefix(below).ok()?;
-    Some(Change {
+    Some(Call {
         text: format!("{name} {}", inside.display()),
-        takes_room,
-        may_be_late,
+        kind,
     })
 }
 
-/// Whether flags of an open may change what is there.
-fn creates(flags: u64) -> bool {
+/// What an open with such flags may do.
+fn opening(flags: u64) -> Kind {
     let changing = u64::from((libc::O_CREAT | libc::O_TRUNC).unsigned_abs());
-    flags & changing != 0
+    match flags & changing {
+        0 => Kind::Opens,
+        _ => Kind::Makes,
+    }
 }
 
 /// What a descriptor of a thread names.
