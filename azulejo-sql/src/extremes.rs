@@ -61,9 +61,9 @@ impl AggregateUDFImpl for Extreme {
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         match args.return_field.data_type() {
-            DataType::Float16 => in_order::<Float16Type>(&self.of, args),
-            DataType::Float32 => in_order::<Float32Type>(&self.of, args),
-            DataType::Float64 => in_order::<Float64Type>(&self.of, args),
+            DataType::Float16 => in_order::<Float16Type>(&self.of, &args),
+            DataType::Float32 => in_order::<Float32Type>(&self.of, &args),
+            DataType::Float64 => in_order::<Float64Type>(&self.of, &args),
             _ => self.of.create_groups_accumulator(args),
         }
     }
@@ -154,12 +154,12 @@ fn reals_of<R: Real>(whole: &ArrayRef) -> Result<ArrayRef> {
 /// The extremes of groups of reals, by their total order.
 fn in_order<R: Real>(
     of: &AggregateUDF,
-    args: AccumulatorArgs,
+    args: &AccumulatorArgs,
 ) -> Result<Box<dyn GroupsAccumulator>> {
     let field = Field::new(args.return_field.name(), R::Whole::DATA_TYPE, true);
     let of = of.create_groups_accumulator(AccumulatorArgs {
         return_field: Arc::new(field),
-        ..args
+        ..*args
     })?;
     let reals = PhantomData::<fn() -> R>;
     Ok(Box::new(InOrder { of, reals }))
