@@ -183,7 +183,7 @@ fn a_tree_of_folders_is_one_listing() {
     let files = 1 + 20 * 4;
     assert_eq!(
         cost,
-        [14, 1, 2, 4, files + 2],
+        [13, 1, 2, 4, files + 2],
         "what lies there, twice; whether the target is free, a whole copy or an unfinished one, or a deletion to be finished; the note of that; \
          and the claim of the place: as many for any number of files"
     );
