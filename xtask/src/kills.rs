@@ -585,7 +585,10 @@ impl Kills {
                 _ => &["cat", "schema --json", "meta --json"],
             };
             // Names of moments, and what they show.
-            for moment in names(&place.join("__azulejo/snapshots")) {
+            let mut moments = names(&place.join("__azulejo/snapshots"));
+            // What a kill has left of a file that was not done is no name.
+            moments.retain(|moment| !moment.starts_with('.'));
+            for moment in moments {
                 let said = self.say(&format!("cat {{x}}/{name}@{moment}"))?;
                 let _ = writeln!(
                     state,
