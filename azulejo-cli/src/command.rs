@@ -75,23 +75,20 @@ fn blame(session: &Session, error: CliError) -> CliError {
         below = path.name().to_owned();
         folder = path.parent();
     }
-    let what = "it is a group, not an array";
-    let there = session.context.object(uri).object_type();
-    match there {
+    let absent = |what| -> CliError {
+        let uri = uri.clone();
+        azulejo::Error::NotFound { uri, what }.into()
+    };
+    match session.context.object(uri).object_type() {
         Ok(Some(ObjectType::Group)) if what_is_no_array(&error) => {
-            let uri = uri.clone();
-            azulejo::Error::NotFound { uri, what }.into()
+            absent("it is a group, not an array")
         }
         // Something else is missing: what lies beside it may be of one that was there before.
         Ok(Some(_)) if !what_is_no_array(&error) => error,
-        _ if has_remains(session, &whole) => {
-            let (uri, what) = (uri.clone(), UNFINISHED_DELETION);
-            azulejo::Error::NotFound { uri, what }.into()
-        }
+        _ if has_remains(session, &whole) => absent(UNFINISHED_DELETION),
         // Its schema comes last of all.
         _ if matches!(session.context.object(uri).unfinished_copy(), Ok(Some(_))) => {
-            let (uri, what) = (uri.clone(), UNFINISHED_COPY);
-            azulejo::Error::NotFound { uri, what }.into()
+            absent(UNFINISHED_COPY)
         }
         _ if has_commits(session, &whole) => CliError::Missing {
             uri: whole.path().join("__schema").to_string(),

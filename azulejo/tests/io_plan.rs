@@ -5,8 +5,8 @@ use azulejo::check::{CheckOptions, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::consolidate::FragmentOptions;
 use azulejo::format::condition::{Comparison, Condition};
-use azulejo::format::schema::ArraySchema;
-use azulejo::format::{Datatype, Range};
+use azulejo::format::schema::{ArraySchema, Attribute, Enumeration};
+use azulejo::format::{CellValNum, Datatype, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
 use azulejo::storage::{LocalStorage, MemoryStorage, RequestLog, RequestLogStorage};
@@ -171,6 +171,33 @@ fn tiles_that_cannot_meet_a_condition_are_not_read() {
         bytes <= 2 * (tile + 32 * 512),
         "{bytes} bytes where one tile of each attribute has {tile}"
     );
+}
+
+#[test]
+fn what_every_cell_meets_takes_no_look_at_cells() {
+    let logged = Logged::new();
+    let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["red"]).unwrap();
+    let word = Attribute::new("w", Datatype::Int32, CellValNum::ONE);
+    let schema = ArraySchema::dense()
+        .dimension("y", 0..=TILE - 1, TILE)
+        .dimension("x", 0..=TILE - 1, TILE)
+        .enumeration(words)
+        .attribute_with(word.enumerated("words"))
+        .attribute("b", Datatype::Int32)
+        .build()
+        .unwrap();
+    logged.context.array(&logged.uri).create(schema).unwrap();
+    let cells = (0..TILE * TILE).collect::<Vec<i32>>();
+    logged.write([
+        ColumnBuffers::of_values("w", vec![0i32; cells.len()]),
+        ColumnBuffers::of_values("b", cells),
+    ]);
+    let array = logged.context.array(&logged.uri).open().unwrap();
+    let whole = ReadOptions::new().fields(["b"]);
+    let other = array.condition("w != 'a word that there is not'").unwrap();
+    let [_, _, plain] = logged.requests(&whole);
+    let [_, _, tested] = logged.requests(&whole.condition(other));
+    assert_eq!(tested, plain);
 }
 
 /// Every tenth cell; ten rows are a data tile of 1,000 cells.

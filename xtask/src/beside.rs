@@ -5,6 +5,7 @@
 //! orders; or ours says that it was too late, and only theirs has happened. libtiledb writes, deletes,
 //! puts key-values, edits groups and reads: its consolidations and vacuums know nothing of our lock.
 
+use crate::folders::{Folder, copy};
 use crate::reference::Told;
 use crate::support::operations::{Before, OPERATIONS, Operation, Place, prepare};
 use crate::support::stepped::{Gate, Role, SteppedStorage};
@@ -13,7 +14,6 @@ use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage};
 use azulejo::{Config, Context, TimeRange};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ pub fn run(options: &[&str]) -> crate::Outcome {
     let start = usize::try_from(seed).unwrap_or(0) * 7 % pairs.len();
     pairs.rotate_left(start);
     let mut matrix = Matrix {
-        folder: Folder::new()?,
+        folder: Folder::quick("beside").map_err(|e| e.to_string())?,
         peer: Told::start("beside.py", &[])?,
         every,
         phase: usize::try_from(seed).unwrap_or(0),
@@ -90,29 +90,6 @@ pub fn run(options: &[&str]) -> crate::Outcome {
         [] if matrix.runs > 0 => Ok(()),
         [] => Err("nothing was tried".into()),
         wrong => Err(format!("{} are wrong:\n{}", wrong.len(), wrong.join("\n"))),
-    }
-}
-
-/// A folder for arrays, removed when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, String> {
-        // Where nothing is synced, which is not what this is about.
-        let quick = Path::new("/dev/shm");
-        let parent = match quick.is_dir() {
-            true => quick.to_owned(),
-            false => crate::root().join("target"),
-        };
-        let folder = parent.join(format!("azulejo-beside-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -375,20 +352,6 @@ fn is_doubled(before: Before, ours: Ours, outcome: &Came, order: &Came) -> bool 
         && outcome.seen == order.seen
         && seen == wanted
         && count > wanted.len()
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let (entry, to) = (entry?.path(), to.to_owned());
-        let to = to.join(entry.file_name().unwrap_or_default());
-        if entry.is_dir() {
-            copy(&entry, &to)?;
-        } else {
-            std::fs::copy(&entry, &to)?;
-        }
-    }
-    Ok(())
 }
 
 /// Attributes, keys, cells at two times, and what is wrong with it.

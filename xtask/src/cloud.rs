@@ -24,6 +24,7 @@ mod streams;
 mod writers;
 
 use crate::Outcome;
+use crate::folders::Folder;
 use azulejo::{Config, Context};
 use proxy::Proxy;
 use servers::Server;
@@ -74,15 +75,6 @@ pub struct Stage {
     /// The server itself, for those who want a proxy of their own.
     pub server: Server,
     _folder: Folder,
-}
-
-/// A folder that is removed when this is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 impl Stage {

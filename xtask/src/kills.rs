@@ -8,6 +8,7 @@
 
 mod trace;
 
+use crate::folders::{Folder, copy};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -408,7 +409,7 @@ pub fn run(options: &[&str]) -> crate::Outcome {
         None => crate::cargo::program(&crate::root())?,
     };
     let mut tried = Kills {
-        folder: Folder::new()?,
+        folder: new_folder()?,
         program,
         every,
         chosen: seed,
@@ -451,28 +452,13 @@ pub fn run(options: &[&str]) -> crate::Outcome {
     }
 }
 
-/// A folder, removed when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, String> {
-        // Where nothing is synced, which is not what this is about.
-        let quick = Path::new("/dev/shm");
-        let parent = match quick.is_dir() {
-            true => quick.to_owned(),
-            false => crate::root().join("target"),
-        };
-        let folder = parent.join(format!("azulejo-kills-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("files")).map_err(|e| e.to_string())?;
-        // As the kernel names it.
-        folder.canonicalize().map(Self).map_err(|e| e.to_string())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// For the copies, and for the files that are imported.
+fn new_folder() -> Result<Folder, String> {
+    let mut folder = Folder::quick("kills").map_err(|e| e.to_string())?;
+    std::fs::create_dir_all(folder.0.join("files")).map_err(|e| e.to_string())?;
+    // As the kernel names it.
+    folder.0 = folder.0.canonicalize().map_err(|e| e.to_string())?;
+    Ok(folder)
 }
 
 struct Kills {
@@ -551,7 +537,8 @@ impl Kills {
             if *name == "torn" {
                 tear(&self.x().join("a"))?;
             }
-            copy(&self.x(), &self.folder.0.join(format!("before {name}")))?;
+            let to = self.folder.0.join(format!("before {name}"));
+            copy(&self.x(), &to).map_err(|e| format!("{name}: {e}"))?;
             self.befores.insert(name, self.state()?);
             if *name == "labels" {
                 file("schema.json", &self.say("schema {x}/a --json")?.out)?;
@@ -567,7 +554,8 @@ impl Kills {
         }
         match name {
             "" => std::fs::create_dir_all(self.x()).map_err(|e| e.to_string()),
-            name => copy(&self.folder.0.join(format!("before {name}")), &self.x()),
+            name => copy(&self.folder.0.join(format!("before {name}")), &self.x())
+                .map_err(|e| format!("{name}: {e}")),
         }
     }
 
@@ -896,23 +884,7 @@ fn tear(array: &Path) -> crate::Outcome {
     let torn = array
         .join("__fragments")
         .join(format!("{first}{digit}{}", rest.get(1..).unwrap_or(rest)));
-    copy(&array.join("__fragments").join(&name), &torn)?;
+    let whole = array.join("__fragments").join(&name);
+    copy(&whole, &torn).map_err(|e| format!("{}: {e}", whole.display()))?;
     std::fs::remove_file(torn.join("__fragment_metadata.tdb")).map_err(|e| e.to_string())
-}
-
-/// Copies a folder with all that lies in it.
-fn copy(from: &Path, to: &Path) -> crate::Outcome {
-    let at = |e: std::io::Error| format!("{}: {e}", from.display());
-    std::fs::create_dir_all(to).map_err(at)?;
-    for entry in std::fs::read_dir(from).map_err(at)? {
-        let entry = entry.map_err(at)?;
-        let there = to.join(entry.file_name());
-        match entry.file_type().map_err(at)?.is_dir() {
-            true => copy(&entry.path(), &there)?,
-            false => {
-                std::fs::copy(entry.path(), there).map_err(at)?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -13,6 +13,7 @@ mod expected;
 mod features;
 mod fences;
 mod fixtures;
+mod folders;
 mod fuzz;
 mod fuzz_corpus;
 mod git;

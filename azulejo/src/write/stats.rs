@@ -15,7 +15,6 @@ mod reals;
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::is_number;
 use azulejo_format::datatype::{Native, Physical};
 use azulejo_format::dispatch;
 use azulejo_format::fragment::{Field, SumKind, TileSum, has_min_max};
@@ -369,36 +368,23 @@ fn numbers<T: Statistic>(
         };
     }
     if kind.is_dimension {
+        let all = || {
+            let ranges = written.iter();
+            ranges.flat_map(|range| values(cells::<T>(view, range)))
+        };
         // NaN bounds nothing. libtiledb passes over it, too, unless a tile begins with it.
-        if !T::PHYSICAL.is_integer() {
-            let all = written.iter();
-            let all = all.flat_map(|range| cells::<T>(view, range).chunks_exact(T::SIZE));
-            if all.clone().any(|cell| !is_number(cell, cell)) {
-                let mut numbers = all.filter(|cell| is_number(cell, cell)).map(T::read);
-                if let Some(first) = numbers.next() {
-                    (min, max) = numbers.fold((first, first), |(min, max), value| {
-                        let least = if value.total_order(&min).is_lt() {
-                            value
-                        } else {
-                            min
-                        };
-                        let most = if value.total_order(&max).is_gt() {
-                            value
-                        } else {
-                            max
-                        };
-                        (least, most)
-                    });
-                }
+        let is_number = |value: &T| value.partial_cmp(value).is_some();
+        if !T::PHYSICAL.is_integer() && !all().all(|value| is_number(&value)) {
+            let numbers = || all().filter(is_number);
+            if let (Some(least), Some(most)) = (
+                numbers().min_by(T::total_order),
+                numbers().max_by(T::total_order),
+            ) {
+                (min, max) = (least, most);
             }
         }
         // Where bounds may be -0.0 or 0.0, the first of them counts.
-        let first = |wanted: T| {
-            let mut all = written
-                .iter()
-                .flat_map(|range| values(cells::<T>(view, range)));
-            all.find(|value| *value == wanted).unwrap_or(wanted)
-        };
+        let first = |wanted: T| all().find(|value| *value == wanted).unwrap_or(wanted);
         if !T::PHYSICAL.is_integer() && min == T::default() {
             min = first(min);
         }

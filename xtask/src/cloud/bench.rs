@@ -3,18 +3,16 @@
 
 use super::cells;
 use super::peer::Peer;
-use super::proxy::{Plan, Speed};
+use super::proxy::Plan;
 use super::requests::{self, Measured, PHASES, SIZES};
 use super::{BUCKET, Stage, s3_uri};
 use crate::Outcome;
+use crate::folders::copy;
 use serde_json::json;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Added to each request.
 const LATENCY: Duration = Duration::from_millis(20);
-/// Bytes a second that limit nothing.
-const UNLIMITED: u64 = 1 << 40;
 /// Fragments that are consolidated.
 const CONSOLIDATED: i64 = 100;
 
@@ -100,11 +98,7 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
     let slow = || {
         stage.proxy.plan(Plan {
             latency: LATENCY,
-            // What passes is noted where its speed is limited.
-            speed: options.log.then_some(Speed {
-                connection: UNLIMITED,
-                link: UNLIMITED,
-            }),
+            noted: options.log,
             ..Plan::default()
         });
     };
@@ -181,18 +175,4 @@ fn row(fragments: i64, phase: &str, runs: &[(&Measured, &Measured)]) {
         times(theirs_n, ours_n),
         times(theirs_b, ours_b)
     );
-}
-
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy(&from, &to)?;
-        } else {
-            std::fs::copy(&from, &to)?;
-        }
-    }
-    Ok(())
 }

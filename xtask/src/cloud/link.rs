@@ -69,6 +69,7 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
             connection: CONNECTION,
             link,
         }),
+        noted: log,
         ..Plan::default()
     };
     for (name, filters) in KINDS {

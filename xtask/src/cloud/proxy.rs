@@ -39,6 +39,8 @@ pub struct Plan {
     pub latency: Duration,
     /// How fast bodies pass, if not as fast as they can.
     pub speed: Option<Speed>,
+    /// Whether the way of each answer is noted, for [`Proxy::take_passed`].
+    pub noted: bool,
     /// What goes wrong, one of them at a time.
     pub faults: Vec<Fault>,
     /// How many of a thousand requests a fault meets. Where it is not all of them, the third is one
@@ -66,7 +68,7 @@ const PIECE: usize = 64 * 1024;
 /// A connection that was late by no more than this is as fast as it should be in the end.
 const LATE: Duration = Duration::from_millis(10);
 
-/// An answer's way where a speed is set.
+/// An answer's way, where it is noted.
 #[derive(Debug, Clone)]
 pub struct Passed {
     /// What was asked for.
@@ -167,7 +169,7 @@ struct State {
     uploads: BTreeSet<String>,
     /// What the server said when it finished uploads.
     finished: BTreeMap<String, Message>,
-    /// Answers that passed at a speed.
+    /// Answers whose way is noted.
     passed: Vec<Passed>,
 }
 
@@ -234,7 +236,7 @@ impl Proxy {
         std::mem::take(&mut self.shared.lock().counts)
     }
 
-    /// Answers that passed at a speed since this was asked last, in the order of their ends.
+    /// Answers whose way was noted since this was asked last, in the order of their ends.
     pub fn take_passed(&self) -> Vec<Passed> {
         std::mem::take(&mut self.shared.lock().passed)
     }
@@ -257,6 +259,7 @@ impl Drop for Proxy {
 struct Verdict {
     latency: Duration,
     speed: Option<Speed>,
+    noted: bool,
     fault: Option<Fault>,
 }
 
@@ -277,7 +280,7 @@ impl Shared {
             counts,
             ..
         } = &mut *state;
-        let (latency, speed) = (plan.latency, plan.speed);
+        let (latency, speed, noted) = (plan.latency, plan.speed, plan.noted);
         let is_meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
         *meant += u64::from(is_meant);
         let mut random = scramble(plan.seed ^ scramble(number));
@@ -295,6 +298,7 @@ impl Shared {
         Verdict {
             latency,
             speed,
+            noted,
             fault,
         }
     }
@@ -444,6 +448,7 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         let Verdict {
             latency,
             speed,
+            noted,
             fault,
         } = shared.judge(&request);
         std::thread::sleep(latency);
@@ -507,7 +512,7 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         if let (Some(speed), Some(from), true) = (speed, &mut upstream, coming > 0) {
             shared.passes_on(speed, from, coming, |piece| writer.write_all(piece))?;
         }
-        if speed.is_some() {
+        if noted {
             let range = request.header("range").unwrap_or_default();
             let passed = Passed {
                 request: format!("{} {range}", request.first),

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::storage::path_in;
 use crate::storage::{Entry, StorePath};
 use futures_util::StreamExt;
-use object_store::ObjectStore;
 use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
 use std::collections::BTreeMap;
 
 impl Shared {
@@ -39,29 +39,34 @@ impl Shared {
 
     /// Whether anything lies in a folder: the first page of a listing tells.
     pub(super) async fn is_folder(&self, dir: &StorePath, key: &Path) -> Result<bool> {
-        let first = async {
-            let mut listing = self.store.list((!key.as_ref().is_empty()).then_some(key));
-            listing.next().await.transpose()
-        };
-        let first = observed(first)
-            .await
-            .map_err(|failure| self.error("list", dir, failure))?;
-        Ok(first.is_some())
+        self.has_any(dir, key, |_| true).await
     }
 
     /// Whether nothing lies in a folder. An object that stands for the folder itself, as some programs
     /// make one, does not lie in it.
     pub(super) async fn is_empty(&self, dir: &StorePath, key: &Path) -> Result<bool> {
-        let first = async {
-            let mut listing = self.store.list((!key.as_ref().is_empty()).then_some(key));
+        let found = self.has_any(dir, key, |object| object.location != *key);
+        Ok(!found.await?)
+    }
+
+    /// Whether there is such an object below a folder, or in its place.
+    async fn has_any(
+        &self,
+        dir: &StorePath,
+        key: &Path,
+        is_one: impl Fn(&ObjectMeta) -> bool,
+    ) -> Result<bool> {
+        let prefix = (!key.as_ref().is_empty()).then_some(key);
+        let found = async {
+            let mut listing = self.store.list(prefix);
             while let Some(object) = listing.next().await {
-                if object?.location != *key {
-                    return Ok(false);
+                if is_one(&object?) {
+                    return Ok(true);
                 }
             }
-            Ok(true)
+            Ok(false)
         };
-        observed(first)
+        observed(found)
             .await
             .map_err(|failure| self.error("list", dir, failure))
     }

@@ -66,6 +66,7 @@ impl Parts {
 
     /// Sends a part, once there is room.
     async fn send(&mut self, shared: &Arc<Shared>, path: &StorePath, body: Bytes) -> Result<()> {
+        // Those that are done are under way no more.
         while let Some(done) = self.under_way.try_join_next() {
             done.map_err(|_| ended())??;
         }
@@ -83,10 +84,11 @@ impl Parts {
         let (shared, path) = (Arc::clone(shared), path.clone());
         self.begun += 1;
         self.under_way.spawn(async move {
+            let _room = more;
             let _permit = shared.gate.acquire().await;
-            let sent = observed(part).await;
-            drop(more);
-            sent.map_err(|failure| shared.error("write", &path, failure))
+            observed(part)
+                .await
+                .map_err(|failure| shared.error("write", &path, failure))
         });
         Ok(())
     }
