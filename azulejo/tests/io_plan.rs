@@ -174,6 +174,17 @@ fn tiles_that_cannot_meet_a_condition_are_not_read() {
 }
 
 /// Every tenth cell; ten rows are a data tile of 1,000 cells.
+#[test]
+fn what_every_cell_meets_takes_no_look_at_cells() {
+    let logged = dense();
+    let array = logged.context.array(&logged.uri).open().unwrap();
+    let whole = ReadOptions::new().fields(["b"]);
+    let not_null = array.condition("a is not null").unwrap();
+    let [_, _, plain] = logged.requests(&whole);
+    let [_, _, tested] = logged.requests(&whole.condition(not_null));
+    assert_eq!(tested, plain);
+}
+
 fn sparse(config: Config) -> Logged {
     let logged = Logged::with(config);
     let schema = ArraySchema::sparse()

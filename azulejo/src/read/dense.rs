@@ -85,17 +85,30 @@ impl DenseReader {
         let enumerations = |name: &str| array.enumeration(name);
         let bind = |of| BoundCondition::bind_as(of, options.meaning, schema, &enumerations);
         let condition = options.condition.as_ref().map(bind).transpose()?;
-        for name in condition.iter().flat_map(BoundCondition::fields) {
-            if !fields.iter().any(|f| f.column_type.name == *name) {
-                fields.push(bind::field(array, name)?);
-            }
-        }
         let mut plan = DensePlan {
             grid,
             selection,
             sources: Vec::new(),
         };
         let overlaid = add_fragments(array, &mut plan)?;
+        // Where no fragment lacks a field, nobody looks at one that is tested for what all its cells meet.
+        let dense = plan.sources.iter().map(|source| source.fragment);
+        let mut used = dense.chain(overlaid.iter().map(|source| source.fragment));
+        let condition = condition.map(|bound| {
+            let fits = used.all(|index| {
+                let fragment = array.fragments().get(index);
+                fragment.is_none_or(|f| bound.fits(f.schema(), f.relabelled()))
+            });
+            match fits {
+                true => bound.for_fragment(schema, &[]),
+                false => bound,
+            }
+        });
+        for name in condition.iter().flat_map(BoundCondition::fields) {
+            if !fields.iter().any(|f| f.column_type.name == *name) {
+                fields.push(bind::field(array, name)?);
+            }
+        }
         let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
         // Where cells that nobody wrote are no results, nobody walks through what lies between
         // fragments: that may be nearly all of a domain.
