@@ -90,6 +90,38 @@ fn files(context: &Context, folder: &str) -> Vec<String> {
 }
 
 #[test]
+fn cells_without_an_attribute_meet_no_test_of_it() {
+    let context = context();
+    create(&context, sparse());
+    write(&context, 0, 3, 10);
+    let evolution = SchemaEvolution {
+        add_attributes: vec![Attribute::new("b", Datatype::Int32, CellValNum::ONE)],
+        ..SchemaEvolution::default()
+    };
+    context.array(URI).evolve(&evolution, Some(20)).unwrap();
+    let columns = [
+        ColumnBuffers::of_values("x", vec![7i64]),
+        ColumnBuffers::of_values("a", vec![7i32]),
+        ColumnBuffers::of_values("b", vec![7i32]),
+    ];
+    write_columns(&context, columns, 30);
+    // So it is in libtiledb, also of what no cell that has the attribute fails.
+    for (text, expected) in [
+        ("b is not null", &[7i64][..]),
+        ("not b is null", &[7]),
+        ("b is null", &[]),
+        ("b is not null or a = 1", &[1, 7]),
+        ("a is not null", &[0, 1, 2, 7]),
+    ] {
+        let options = ReadOptions::new().fields(["x"]);
+        let options = options.condition(parse(&context, text));
+        let cells = at(&context, 99).read(options).unwrap().read_all().unwrap();
+        let found = cells.column("x").unwrap().values::<i64>().unwrap();
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+#[test]
 fn attributes_come_and_go_over_time() {
     let context = context();
     create(&context, sparse());

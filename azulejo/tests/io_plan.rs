@@ -201,6 +201,18 @@ fn what_every_cell_meets_takes_no_look_at_cells() {
 }
 
 /// Every tenth cell; ten rows are a data tile of 1,000 cells.
+#[test]
+fn what_every_cell_meets_takes_no_look_at_cells() {
+    let logged = dense();
+    let array = logged.context.array(&logged.uri).open().unwrap();
+    let whole = ReadOptions::new().fields(["b"]);
+    let not_null = array.condition("a is not null").unwrap();
+    let [_, _, (_, plain)] = logged.requests(&whole);
+    let [_, _, (_, tested)] = logged.requests(&whole.condition(not_null));
+    // The cells of the other attribute are as many bytes again.
+    assert!(2 * tested < 3 * plain, "{tested} bytes, {plain} without");
+}
+
 fn sparse(config: Config) -> Logged {
     let logged = Logged::with(config);
     let schema = ArraySchema::sparse()

@@ -455,14 +455,11 @@ impl<'a> Binder<'a> {
     }
 
     fn null_test(&mut self, field: &FieldRef, target: &ConditionField<'_>, negated: bool) -> Node {
-        if !target.nullable {
-            return Node::Constant(negated);
+        match negated {
+            true => self.always(field, target, true),
+            false if target.nullable => self.leaf(field, target, Test::Null),
+            false => Node::Constant(false),
         }
-        self.leaf(
-            field,
-            target,
-            if negated { Test::NotNull } else { Test::Null },
-        )
     }
 
     fn compare(&mut self, field: &FieldRef, op: Comparison, value: &[u8]) -> Result<Node> {

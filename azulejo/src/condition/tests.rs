@@ -607,8 +607,12 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
     assert_eq!(of("i is null").constant(), Some(false));
     assert_eq!(of("u > 1 and i = 7").constant(), Some(false));
     assert_eq!(of("u > 1 or i = 7").fields(), ["u".into()]);
-    // So does one that every cell of the attribute meets: that of a label that there is not.
+    // So does one that every cell of the attribute meets: that of a label that there is not, or of null
+    // where none can be.
     for text in [
+        "f is not null",
+        "not f is null",
+        "f != null",
         "unordered != 'zz'",
         "not unordered = 'zz'",
         "unordered not in ('zz')",

@@ -414,6 +414,51 @@ fn attribute_of(field: Field) -> azulejo_format::schema::Attribute {
 }
 
 #[test]
+fn what_is_no_time_is_null_where_it_is_to_be() {
+    const NAT: i64 = i64::MIN;
+    let batch_of = |column: ColumnBuffers, null_times: bool| {
+        let set = ColumnSet {
+            cell_num: column.cell_num,
+            columns: vec![column],
+        };
+        let options = ArrowOptions::new().null_times(null_times);
+        let batch = set.to_record_batch(options).unwrap();
+        batch.column(0).to_data().validate_full().unwrap();
+        batch
+    };
+    for datatype in [Datatype::DateTimeNano, Datatype::TimeMilli] {
+        for (null_times, nulls) in [(false, 0), (true, 1)] {
+            let batch = batch_of(ticks(datatype, &[5, NAT, -1]), null_times);
+            assert_eq!(batch.column(0).null_count(), nulls, "{datatype}");
+            // An array that is made of it is as this one.
+            let made = attribute_of(batch.schema().field(0).clone());
+            assert_eq!((made.datatype, made.nullable), (datatype, false));
+        }
+        let kind = ColumnType::new("a", datatype);
+        let ticks: Vec<u8> = [NAT, 5].into_iter().flat_map(i64::to_le_bytes).collect();
+        let nullable = ColumnType {
+            nullable: true,
+            ..kind.clone()
+        };
+        let cells = [Some(&ticks[..8]), None, Some(&ticks[8..])];
+        let batch = batch_of(column(nullable, &cells), true);
+        let valid = |at: usize| batch.column(0).is_valid(at);
+        assert_eq!([0, 1, 2].map(valid), [false, false, true], "{datatype}");
+        assert!(attribute_of(batch.schema().field(0).clone()).nullable);
+        // Of lists the values are null.
+        for cell_val_num in [CellValNum::Fixed(2), CellValNum::Var] {
+            let lists = kind.clone().with_cell_val_num(cell_val_num);
+            let batch = batch_of(column(lists, &[Some(&ticks)]), true);
+            let values = match cell_val_num {
+                CellValNum::Var => batch.column(0).as_list::<i64>().values().clone(),
+                CellValNum::Fixed(_) => batch.column(0).as_fixed_size_list().values().clone(),
+            };
+            assert_eq!([0, 1].map(|at| values.is_null(at)), [true, false]);
+        }
+    }
+}
+
+#[test]
 fn a_column_that_says_nothing_of_its_values_is_text() {
     let none = attribute_of(Field::new("none", DataType::Null, false));
     assert_eq!(
