@@ -9,6 +9,7 @@ use super::error::{is_missing, storage_error};
 use super::side_by_side::{WAITING, side_by_side};
 use crate::error::Result;
 use crate::storage::StorePath;
+use azulejo_format::path::MANIFEST_FOLDER;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -240,13 +241,14 @@ impl Changes {
     }
 }
 
-/// The folder of the array or group that a file belongs to: the folders inside begin with `__`.
+/// The folder of the array or group that a file belongs to: the folders inside begin with `__`, or lie
+/// among the manifests.
 pub(super) fn root_of(path: &StorePath) -> StorePath {
+    let is_manifests = |around: StorePath| around.name() == MANIFEST_FOLDER;
     let mut folder = path.parent();
-    while let Some(inner) = folder
-        .as_ref()
-        .filter(|folder| folder.name().starts_with("__"))
-    {
+    while let Some(inner) = folder.as_ref().filter(|folder| {
+        folder.name().starts_with("__") || folder.parent().is_some_and(is_manifests)
+    }) {
         folder = inner.parent();
     }
     folder.unwrap_or_else(|| path.clone())

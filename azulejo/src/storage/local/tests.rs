@@ -42,6 +42,24 @@ fn a_write_leaves_nothing_else_behind() {
 }
 
 #[test]
+fn what_is_not_done_lies_in_the_folder_of_its_array_where_a_check_finds_it() {
+    let array = StorePath::memory("array");
+    let of = |path: &StorePath| temporary_path(path).parent();
+    for inside in [
+        "x",
+        "__schema/__enumerations/x",
+        "__azulejo/manifest",
+        "__azulejo/snapshots/first",
+        "__azulejo/shown/first",
+    ] {
+        assert_eq!(of(&array.join(inside)), Some(array.clone()), "{inside}");
+    }
+    // The labels of a dimension are an array.
+    let labels = array.join("__labels/l0");
+    assert_eq!(of(&labels.join("__schema/x")), Some(labels));
+}
+
+#[test]
 fn a_huge_range_is_an_error_before_it_is_an_allocation() {
     let (_dir, root) = scratch();
     let storage = LocalStorage::new();
