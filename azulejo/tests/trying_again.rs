@@ -43,79 +43,77 @@ fn errors_after_repair(context: &Context) -> Vec<String> {
         .collect()
 }
 
-fn stopped_everywhere(operation: &Operation, before: Before, wrong: &mut Vec<String>) -> usize {
+fn stopped_everywhere(
+    operation: &Operation,
+    before: Before,
+    failure: Failure,
+    wrong: &mut Vec<String>,
+) -> usize {
     let (name, _, run) = operation;
+    let (as_before, as_after) = {
+        let context = of(&Arc::new(MemoryStorage::new()));
+        prepare(before, &place(&context));
+        let as_before = look(&context);
+        run(&place(&context)).unwrap();
+        (as_before, look(&context))
+    };
     let mut stops = 0;
-    for failure in [Failure::Crash, Failure::Once, Failure::Late] {
-        for after in 0.. {
-            let memory = Arc::new(MemoryStorage::new());
-            let sound = of(&memory);
-            prepare(before, &place(&sound));
-            let as_before = look(&sound);
-            let storage =
-                FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, failure);
-            let failing = context(LocalStorage::new(), Arc::new(storage.clone()));
-            let result = run(&place(&failing));
-            if !storage.has_failed() {
-                result.unwrap();
-                break;
-            }
-            stops += 1;
-            let found = look(&sound);
-            let whole = Arc::new(MemoryStorage::new());
-            let as_after = {
-                let context = of(&whole);
-                prepare(before, &place(&context));
-                run(&place(&context)).unwrap();
-                look(&context)
-            };
-            let mut fault = |what: String| {
-                let stop = format!("{name} on {before:?}, {failure:?} at {after}");
-                wrong.push(format!("{stop}: {what}"));
-            };
-            if found != as_before && found != as_after {
-                fault(format!(
-                    "{found:#?}\n  not {as_before:#?}\n  nor {as_after:#?}"
-                ));
-                continue;
-            }
-            let errors = errors_after_repair(&sound);
-            if !errors.is_empty() || look(&sound) != found {
-                fault(format!("repaired, and {errors:?}, {:#?}", look(&sound)));
-                continue;
-            }
-            let again = run(&place(&sound));
-            let is_done = found == as_after && as_after != as_before;
-            match again {
-                Ok(()) => {}
-                // It says that there is nothing left to do.
-                Err(
-                    Error::AlreadyExists { .. }
-                    | Error::NotFound { .. }
-                    | Error::InvalidArgument(_),
-                ) if is_done => {}
-                Err(error) => fault(format!("made again: {error}")),
-            }
-            // What adds cells has added them twice, if it was asked to twice.
-            let twice = is_done && *name == "append";
-            if !twice && look(&sound) != as_after {
-                fault(format!(
-                    "made again: {:#?}\n  not {as_after:#?}",
-                    look(&sound)
-                ));
-            }
+    for after in 0.. {
+        let memory = Arc::new(MemoryStorage::new());
+        let sound = of(&memory);
+        prepare(before, &place(&sound));
+        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, failure);
+        let failing = context(LocalStorage::new(), Arc::new(storage.clone()));
+        let result = run(&place(&failing));
+        if !storage.has_failed() {
+            result.unwrap();
+            break;
+        }
+        stops += 1;
+        let found = look(&sound);
+        let mut fault = |what: String| {
+            let stop = format!("{name} on {before:?}, {failure:?} at {after}");
+            wrong.push(format!("{stop}: {what}"));
+        };
+        if found != as_before && found != as_after {
+            fault(format!(
+                "{found:#?}\n  not {as_before:#?}\n  nor {as_after:#?}"
+            ));
+            continue;
+        }
+        let errors = errors_after_repair(&sound);
+        if !errors.is_empty() || look(&sound) != found {
+            fault(format!("repaired, and {errors:?}, {:#?}", look(&sound)));
+            continue;
+        }
+        let again = run(&place(&sound));
+        let is_done = found == as_after && as_after != as_before;
+        match again {
+            Ok(()) => {}
+            // It says that there is nothing left to do.
+            Err(
+                Error::AlreadyExists { .. } | Error::NotFound { .. } | Error::InvalidArgument(_),
+            ) if is_done => {}
+            Err(error) => fault(format!("made again: {error}")),
+        }
+        // What adds cells has added them twice, if it was asked to twice.
+        let twice = is_done && *name == "append";
+        if !twice && look(&sound) != as_after {
+            fault(format!(
+                "made again: {:#?}\n  not {as_after:#?}",
+                look(&sound)
+            ));
         }
     }
     stops
 }
 
-#[test]
-fn every_operation_is_done_or_can_be_done() {
+fn check(failure: Failure) {
     let mut wrong = Vec::new();
     let mut stops = 0;
     for operation in OPERATIONS {
         for before in operation.1 {
-            stops += stopped_everywhere(operation, *before, &mut wrong);
+            stops += stopped_everywhere(operation, *before, failure, &mut wrong);
         }
     }
     eprintln!("{stops} stops");
@@ -126,4 +124,19 @@ fn every_operation_is_done_or_can_be_done() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn what_a_crash_has_cut_short_is_done_or_can_be_done() {
+    check(Failure::Crash);
+}
+
+#[test]
+fn what_a_failing_call_has_cut_short_is_done_or_can_be_done() {
+    check(Failure::Once);
+}
+
+#[test]
+fn what_a_call_that_fails_late_has_cut_short_is_done_or_can_be_done() {
+    check(Failure::Late);
 }

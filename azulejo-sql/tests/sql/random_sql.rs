@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Seeds of a usual run; `AZULEJO_SQL_SEEDS` asks for more, `AZULEJO_SQL_SEED` for one, with both so
 /// many from that one.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 16;
 
 /// Queries over each array.
 const QUERIES: usize = 40;
