@@ -16,6 +16,7 @@ use crate::tile_cache::TileCache;
 use azulejo_format::metadata::Metadata;
 use azulejo_format::path::enumeration_path;
 use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
+use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
