@@ -799,6 +799,77 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
     }
 }
 
+/// Labels are dropped and come back as fewer ones, of which an extension makes all that there were: at
+/// every moment a consolidation leaves what the cells read as.
+#[test]
+fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
+    let words = |words: &[&str]| {
+        let words = words.iter().copied();
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
+    let context = context();
+    let builder = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words(&["red", "green", "blue"]))
+        .attribute_with(colour());
+    create(&context, builder);
+    let write = |first: i64, indices: &[u8], time: u64| {
+        let last = first + indices.len() as i64 - 1;
+        let columns = vec![
+            ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
+            ColumnBuffers::of_values("w", indices.to_vec()),
+            ColumnBuffers::of_values("x", (first..=last).collect()),
+        ];
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(URI).writer(options).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    };
+    let array = context.array(URI);
+    write(0, &[0, 1, 2], 10);
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["w".to_owned()],
+        drop_enumerations: vec!["words".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&drop, Some(20)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(&["red", "green"])],
+        add_attributes: vec![colour()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(30)).unwrap();
+    write(3, &[1], 31);
+    let more = words(&["red", "green"]).extend(["blue", "x"]).unwrap();
+    let more = SchemaEvolution {
+        extend_enumerations: vec![more],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&more, Some(40)).unwrap();
+    write(4, &[3], 41);
+    let read = |time: u64| -> Vec<u8> {
+        let options = ReadOptions::new().fields(["w"]);
+        let cells = at(&context, time).read(options).unwrap();
+        let cells = cells.read_all().unwrap();
+        let read = cells.column("w").unwrap().values::<u8>().unwrap();
+        read.to_vec()
+    };
+    let seen = || [15, 35, 50].map(read);
+    let before = seen();
+    assert_eq!(before[0], [0, 1, 2]);
+    assert_eq!(before[1], [255, 255, 255, 1]);
+    assert_eq!(before[2], [0, 1, 2, 1, 3]);
+    let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
+    array.consolidate(&all).unwrap();
+    array
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
+    assert_eq!(seen(), before);
+    assert_eq!(at(&context, 50).fragments().len(), 2);
+}
+
 #[test]
 fn merged_cells_of_an_upgraded_array_keep_their_moments() {
     let context = context();

@@ -199,11 +199,6 @@ impl Schemas {
             .unwrap_or_default()
     }
 
-    /// The schemas that have other labels, and the attributes that have them.
-    pub(super) fn all_relabelled(&self) -> &[Relabelled] {
-        &self.relabelled
-    }
-
     /// The attributes of a schema whose labels were others.
     pub(super) fn relabelled(&self, schema: &Arc<ArraySchema>) -> Arc<[String]> {
         let mut known = self.relabelled.iter();

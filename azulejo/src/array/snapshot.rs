@@ -5,7 +5,6 @@ use super::directory::DetailFiles;
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::open::{self, OpenScope, Opened, Schemas, Unread};
-use super::relabel::Relabelled;
 use super::{Array, Contents, DeleteCommit, TimeRange, footers};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
@@ -357,11 +356,6 @@ impl Snapshot {
     #[must_use]
     pub fn schemas(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
         &self.inner.schemas.all
-    }
-
-    /// The schemas that have other labels than [`Self::schema`], and the attributes that have them.
-    pub(crate) fn relabelled(&self) -> &[Relabelled] {
-        self.inner.schemas.all_relabelled()
     }
 
     /// The attributes of a schema whose labels are others than in another one, which is [`Self::schema`]
