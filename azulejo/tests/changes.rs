@@ -799,6 +799,54 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
     }
 }
 
+/// A delete by a label that there is not takes all cells of the labels of its time, and none that was
+/// written under others.
+#[test]
+fn deletes_by_no_label_take_no_cell_of_other_labels() {
+    let words = |words: &[&str]| {
+        let words = words.iter().copied();
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
+    let context = context();
+    let builder = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words(&["red"]))
+        .attribute_with(colour());
+    create(&context, builder);
+    let write = |x: i64, time: u64| {
+        let columns = vec![
+            ColumnBuffers::of_values("a", vec![7i32]),
+            ColumnBuffers::of_values("w", vec![0u8]),
+            ColumnBuffers::of_values("x", vec![x]),
+        ];
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(URI).writer(options).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    };
+    let array = context.array(URI);
+    write(0, 10);
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["w".to_owned()],
+        drop_enumerations: vec!["words".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&drop, Some(20)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(&["x", "y"])],
+        add_attributes: vec![colour()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(30)).unwrap();
+    write(1, 40);
+    assert_eq!(coordinates(&context, 45), [0, 1]);
+    let others = at(&context, 45).condition("w != 'none'").unwrap();
+    array.delete_cells(&others, Some(50)).unwrap();
+    assert_eq!(coordinates(&context, 60), [0]);
+}
+
 /// Labels are dropped and come back as fewer ones, of which an extension makes all that there were: at
 /// every moment a consolidation leaves what the cells read as.
 #[test]
