@@ -768,16 +768,19 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
         context.object(URI).copy_to("mem://third").unwrap();
         let third = context.array("mem://third");
         third.evolve(&drop, Some(61)).unwrap();
+        let left = || {
+            let options = ReadOptions::new().fields(["a"]);
+            let cells = third.open().unwrap().read(options).unwrap();
+            cells.read_all().unwrap().cell_num
+        };
+        assert_eq!(left(), expected.len(), "{labels:?}, without labels");
         let others = SchemaEvolution {
             add_enumerations: vec![words(&["k"])],
             add_attributes: vec![colour()],
             ..SchemaEvolution::default()
         };
         third.evolve(&others, Some(62)).unwrap();
-        let options = ReadOptions::new().fields(["a"]);
-        let cells = third.open().unwrap().read(options).unwrap();
-        let left = cells.read_all().unwrap().cell_num;
-        assert_eq!(left, expected.len(), "{labels:?}");
+        assert_eq!(left(), expected.len(), "{labels:?}");
         // The schema goes on; what the delete means stays.
         let more = SchemaEvolution {
             add_attributes: vec![Attribute::new("b", Datatype::Int32, CellValNum::ONE)],
@@ -794,6 +797,125 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
         // Fragments of the old labels alone are merged in their own schema.
         assert_eq!(read(15), [0, 1]);
     }
+}
+
+/// A delete by a label that there is not takes all cells of the labels of its time, and none that was
+/// written under others.
+#[test]
+fn deletes_by_no_label_take_no_cell_of_other_labels() {
+    let words = |words: &[&str]| {
+        let words = words.iter().copied();
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
+    let context = context();
+    let builder = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words(&["red"]))
+        .attribute_with(colour());
+    create(&context, builder);
+    let write = |x: i64, time: u64| {
+        let columns = vec![
+            ColumnBuffers::of_values("a", vec![7i32]),
+            ColumnBuffers::of_values("w", vec![0u8]),
+            ColumnBuffers::of_values("x", vec![x]),
+        ];
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(URI).writer(options).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    };
+    let array = context.array(URI);
+    write(0, 10);
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["w".to_owned()],
+        drop_enumerations: vec!["words".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&drop, Some(20)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(&["x", "y"])],
+        add_attributes: vec![colour()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(30)).unwrap();
+    write(1, 40);
+    assert_eq!(coordinates(&context, 45), [0, 1]);
+    let others = at(&context, 45).condition("w != 'none'").unwrap();
+    array.delete_cells(&others, Some(50)).unwrap();
+    assert_eq!(coordinates(&context, 60), [0]);
+}
+
+/// Labels are dropped and come back as fewer ones, of which an extension makes all that there were: at
+/// every moment a consolidation leaves what the cells read as.
+#[test]
+fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
+    let words = |words: &[&str]| {
+        let words = words.iter().copied();
+        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+    };
+    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
+    let context = context();
+    let builder = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words(&["red", "green", "blue"]))
+        .attribute_with(colour());
+    create(&context, builder);
+    let write = |first: i64, indices: &[u8], time: u64| {
+        let last = first + indices.len() as i64 - 1;
+        let columns = vec![
+            ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
+            ColumnBuffers::of_values("w", indices.to_vec()),
+            ColumnBuffers::of_values("x", (first..=last).collect()),
+        ];
+        let options = WriteOptions::new().timestamp(time);
+        let mut writer = context.array(URI).writer(options).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    };
+    let array = context.array(URI);
+    write(0, &[0, 1, 2], 10);
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["w".to_owned()],
+        drop_enumerations: vec!["words".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&drop, Some(20)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(&["red", "green"])],
+        add_attributes: vec![colour()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(30)).unwrap();
+    write(3, &[1], 31);
+    let more = words(&["red", "green"]).extend(["blue", "x"]).unwrap();
+    let more = SchemaEvolution {
+        extend_enumerations: vec![more],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&more, Some(40)).unwrap();
+    write(4, &[3], 41);
+    let read = |time: u64| -> Vec<u8> {
+        let options = ReadOptions::new().fields(["w"]);
+        let cells = at(&context, time).read(options).unwrap();
+        let cells = cells.read_all().unwrap();
+        let read = cells.column("w").unwrap().values::<u8>().unwrap();
+        read.to_vec()
+    };
+    let seen = || [15, 35, 50].map(read);
+    let before = seen();
+    assert_eq!(before[0], [0, 1, 2]);
+    assert_eq!(before[1], [255, 255, 255, 1]);
+    assert_eq!(before[2], [0, 1, 2, 1, 3]);
+    let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
+    array.consolidate(&all).unwrap();
+    array
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
+    assert_eq!(seen(), before);
+    assert_eq!(at(&context, 50).fragments().len(), 2);
 }
 
 #[test]

@@ -313,3 +313,22 @@ fn a_sparse_read_takes_one_and_a_condition_two() {
         assert!(rounds <= 2, "{rounds}: what is asked about, then the rest");
     }
 }
+
+#[test]
+fn a_consolidation_of_all_fragments_opens_the_array_once() {
+    let place = Place::new(line());
+    (0..3).for_each(|i| append(&place, i));
+    let handle = place.context.array(URI);
+    let (done, all) = place.rounds(|| handle.consolidate(&FragmentOptions::default()).unwrap());
+    assert_eq!(done.iter().map(|round| round.old.len()).sum::<usize>(), 3);
+
+    let place = Place::new(line());
+    (0..4).for_each(|i| append(&place, i));
+    let handle = place.context.array(URI);
+    let (array, _) = place.open();
+    let names = array.fragments().iter().map(|f| f.name().to_owned());
+    let some = FragmentOptions::new().fragments(names.take(3));
+    let (done, some) = place.rounds(|| handle.consolidate(&some).unwrap());
+    assert_eq!(done.iter().map(|round| round.old.len()).sum::<usize>(), 3);
+    assert!(all < some, "{all} round trips, and {some} for a part");
+}

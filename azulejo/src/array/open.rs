@@ -3,7 +3,7 @@
 
 use super::again::{Attempts, SCHEMA_OF_A_FRAGMENT};
 use super::commit_files::CommitFiles;
-use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
+use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject, sort_schemas};
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::relabel::{Relabelled, relabelled};
 use super::timeline::{
@@ -12,6 +12,7 @@ use super::timeline::{
 };
 use super::{DeleteCommit, TimeRange};
 use crate::cancel::Operation;
+use crate::condition::BoundCondition;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
@@ -21,6 +22,7 @@ use azulejo_format::path::{
     fragment_version,
 };
 use azulejo_format::schema::Enumeration;
+use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -58,8 +60,7 @@ pub(super) struct Schemas {
     relabelled: Vec<Relabelled>,
     /// The files of labels of which it may be that the earlier begin the later, which was not looked at.
     unlike: BTreeSet<(String, String)>,
-    /// Of each schema that has other labels the schemas that have others than it, where deletes may
-    /// mean them.
+    /// Of each other schema that deletes mean the schemas that have other labels than it.
     earlier: Vec<(Arc<ArraySchema>, Vec<Relabelled>)>,
 }
 
@@ -85,84 +86,117 @@ impl Schemas {
         }
     }
 
-    /// Takes those labels for the same that begin those of the schema that counts, which a look at
-    /// them tells: few arrays have any to be looked at.
+    /// Takes those labels for the same that begin those of the schema that counts, or of one that a
+    /// delete means, which a look at them tells: few arrays have any to be looked at.
     async fn compare_labels(
         &mut self,
         context: &Context,
         location: &Location,
+        deletes: &[DeleteCommit],
         waiting: Waiting,
     ) -> Result<()> {
-        let pairs = std::mem::take(&mut self.unlike);
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        let same = labels_that_begin(context, location, &pairs, waiting).await?;
-        let mut extends = |then: &str, now: &str| {
-            let pair = (then.to_owned(), now.to_owned());
-            same.contains(&pair)
-        };
-        self.relabelled = relabelled(&self.all, &self.latest_name, &mut extends);
-        Ok(())
-    }
-
-    /// The same among schemas all of which have other labels than the one that counts: a delete by a
-    /// label means those of its time.
-    async fn compare_earlier_labels(
-        &mut self,
-        context: &Context,
-        location: &Location,
-        waiting: Waiting,
-    ) -> Result<()> {
-        let is_other = |schema: &Arc<ArraySchema>| {
-            let mut others = self.relabelled.iter();
-            others.any(|(of, _)| Arc::ptr_eq(of, schema))
-        };
-        let others = self.all.iter().filter(|(_, schema)| is_other(schema));
-        let others: Vec<(&String, &Arc<ArraySchema>)> = others.collect();
-        if others.len() < 2 {
-            return Ok(());
-        }
-        let mut pairs = BTreeSet::new();
-        for (name, _) in &others {
+        let meant = self.meant_by(deletes);
+        let mut pairs = std::mem::take(&mut self.unlike);
+        for name in &meant {
             let mut ask = |then: &str, now: &str| {
                 pairs.insert((then.to_owned(), now.to_owned()));
                 false
             };
             relabelled(&self.all, name, &mut ask);
         }
-        let same = labels_that_begin(context, location, &pairs, waiting).await?;
+        let same = match pairs.is_empty() {
+            true => HashSet::new(),
+            false => labels_that_begin(context, location, &pairs, waiting).await?,
+        };
         let mut extends = |then: &str, now: &str| {
             let pair = (then.to_owned(), now.to_owned());
             same.contains(&pair)
         };
-        let earlier = others.iter().map(|(name, schema)| {
+        let earlier = meant.iter().filter_map(|name| {
             let others = relabelled(&self.all, name, &mut extends);
-            (Arc::clone(schema), others)
+            Some((Arc::clone(self.all.get(name)?), others))
         });
-        self.earlier = earlier.collect();
+        let earlier = earlier.collect();
+        self.relabelled = relabelled(&self.all, &self.latest_name, &mut extends);
+        self.earlier = earlier;
         Ok(())
     }
 
-    /// The attributes of a schema whose labels are others than in another one, where both have
-    /// others than the one that counts.
+    /// The file names of the schemas before the one that counts, or after it, that deletes mean.
+    fn meant_by(&self, deletes: &[DeleteCommit]) -> BTreeSet<String> {
+        let has_labels = |schema: &Arc<ArraySchema>| !schema.enumerations.is_empty();
+        if self.all.len() < 2 || !self.all.values().any(has_labels) {
+            return BTreeSet::new();
+        }
+        let meant: HashSet<*const ArraySchema> = deletes
+            .iter()
+            .filter_map(|delete| self.meant(delete))
+            .map(|(schema, _)| Arc::as_ptr(schema))
+            .collect();
+        let others = self.all.iter().filter(|(name, schema)| {
+            **name != self.latest_name && meant.contains(&Arc::as_ptr(schema))
+        });
+        others.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The schema that a delete means, and the delete as it means it: a delete means the fields that
+    /// the array had when it was written, which may have been dropped since, or replaced by others of
+    /// the same names. At times of their own choice programs delete by fields that came later.
+    pub(super) fn meant(
+        &self,
+        delete: &DeleteCommit,
+    ) -> Option<(&Arc<ArraySchema>, BoundCondition)> {
+        // What is stored are the numbers of labels.
+        let enumerations = |name: &str| {
+            let text = format!("the labels {name:?} of a delete that was stored");
+            Err(Error::Internal(text))
+        };
+        self.around(delete.timestamp).find_map(|schema| {
+            let bound = BoundCondition::bind(&delete.kept, schema, &enumerations);
+            Some((schema, bound.ok()?))
+        })
+    }
+
+    /// All schemas: the one that was the latest at a time, those before it, newest first, then
+    /// those after it, oldest first.
+    pub(super) fn around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
+        let named = self
+            .all
+            .iter()
+            .filter_map(|(name, schema)| Some((TimestampedName::parse(name).ok()?, schema)));
+        let mut named: Vec<_> = named.collect();
+        sort_schemas(&mut named, |(name, _)| name);
+        let legacy = self.all.get(LEGACY_SCHEMA_FILE);
+        let then = named
+            .iter()
+            .rposition(|(name, _)| name.t_end <= time)
+            .map_or(0, |at| at + 1);
+        let after = named.split_off(then).into_iter().map(|(_, schema)| schema);
+        named
+            .into_iter()
+            .rev()
+            .map(|(_, schema)| schema)
+            .chain(legacy)
+            .chain(after)
+    }
+
+    /// The attributes of a schema whose labels are others than in another one, which counts or is meant
+    /// by a delete.
     pub(super) fn relabelled_beside(
         &self,
         schema: &Arc<ArraySchema>,
         other: &Arc<ArraySchema>,
     ) -> Arc<[String]> {
-        let of = |list: &'_ [Relabelled]| {
-            let found = list.iter().find(|(of, _)| Arc::ptr_eq(of, schema));
-            found.map(|(_, others)| Arc::clone(others))
-        };
+        if Arc::ptr_eq(other, &self.latest) {
+            return self.relabelled(schema);
+        }
         let mut earlier = self.earlier.iter();
         let beside = earlier.find(|(of, _)| Arc::ptr_eq(of, other));
-        beside.and_then(|(_, list)| of(list)).unwrap_or_default()
-    }
-
-    /// The schemas that have other labels, and the attributes that have them.
-    pub(super) fn all_relabelled(&self) -> &[Relabelled] {
-        &self.relabelled
+        let mut beside = beside.into_iter().flat_map(|(_, list)| list);
+        let found = beside.find(|(of, _)| Arc::ptr_eq(of, schema));
+        found
+            .map(|(_, others)| Arc::clone(others))
+            .unwrap_or_default()
     }
 
     /// The attributes of a schema whose labels were others.
@@ -380,10 +414,6 @@ async fn open_listed(
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
         schemas = Schemas::new(schemas.all, latest, name.clone());
     }
-    if !scope.schemas_only {
-        let compared = schemas.compare_labels(context, &location, waiting);
-        compared.await?;
-    }
     let mut committed = commits.committed(&location, directory)?;
     let CommitFiles {
         mut vacuums,
@@ -414,8 +444,8 @@ async fn open_listed(
     };
     let selected = select_deletes(&committed, time).filter(counts);
     let deletes = read_deletes(context, &location, selected, &deletes)?;
-    if !scope.schemas_only && !deletes.is_empty() {
-        let compared = schemas.compare_earlier_labels(context, &location, waiting);
+    if !scope.schemas_only {
+        let compared = schemas.compare_labels(context, &location, &deletes, waiting);
         compared.await?;
     }
     let unread = Unread {

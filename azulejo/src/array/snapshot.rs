@@ -1,19 +1,19 @@
 //! What an array is at a time, short of its fragments.
 
 use super::again::{Attempts, holds_all_of, is_outlived_by, is_overtaken};
-use super::directory::{DetailFiles, sort_schemas};
+use super::directory::DetailFiles;
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::open::{self, OpenScope, Opened, Schemas, Unread};
-use super::relabel::Relabelled;
-use super::{Array, Contents, TimeRange, footers};
+use super::{Array, Contents, DeleteCommit, TimeRange, footers};
 use crate::cancel::Operation;
+use crate::condition::BoundCondition;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Uri, Waiting, block_on};
 use crate::tile_cache::TileCache;
 use azulejo_format::metadata::Metadata;
-use azulejo_format::path::{LEGACY_SCHEMA_FILE, enumeration_path};
+use azulejo_format::path::enumeration_path;
 use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
@@ -358,13 +358,8 @@ impl Snapshot {
         &self.inner.schemas.all
     }
 
-    /// The schemas that have other labels than [`Self::schema`], and the attributes that have them.
-    pub(crate) fn relabelled(&self) -> &[Relabelled] {
-        self.inner.schemas.all_relabelled()
-    }
-
-    /// The attributes of a schema whose labels are others than in another one, where both have others
-    /// than [`Self::schema`] and the array has deletes.
+    /// The attributes of a schema whose labels are others than in another one, which is [`Self::schema`]
+    /// or [meant](Self::meant) by a delete.
     pub(crate) fn relabelled_beside(
         &self,
         schema: &Arc<ArraySchema>,
@@ -376,24 +371,15 @@ impl Snapshot {
     /// All schemas: the one that was the latest at a time, those before it, newest first, then
     /// those after it, oldest first. A delete of that time means the first that it fits.
     pub fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
-        let named = self
-            .schemas()
-            .iter()
-            .filter_map(|(name, schema)| Some((TimestampedName::parse(name).ok()?, schema)));
-        let mut named: Vec<_> = named.collect();
-        sort_schemas(&mut named, |(name, _)| name);
-        let legacy = self.schemas().get(LEGACY_SCHEMA_FILE);
-        let then = named
-            .iter()
-            .rposition(|(name, _)| name.t_end <= time)
-            .map_or(0, |at| at + 1);
-        let after = named.split_off(then).into_iter().map(|(_, schema)| schema);
-        named
-            .into_iter()
-            .rev()
-            .map(|(_, schema)| schema)
-            .chain(legacy)
-            .chain(after)
+        self.inner.schemas.around(time)
+    }
+
+    /// The schema that a delete means, and the delete as it means it; `None` where it fits none.
+    pub(crate) fn meant(
+        &self,
+        delete: &DeleteCommit,
+    ) -> Option<(&Arc<ArraySchema>, BoundCondition)> {
+        self.inner.schemas.meant(delete)
     }
 
     /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for

@@ -296,8 +296,18 @@ pub(super) fn for_fragment(
     compact(&bound.fields, &bound.types, root)
 }
 
-/// The answer of a test that every cell of its field meets: see [`Binder::always`].
+/// The answer of a test that every cell of its field meets, or none: see [`Binder::always`] and
+/// [`Binder::never`].
 pub(super) fn never_null(bound: &BoundTree, leaf: &Leaf) -> Option<bool> {
+    if let Test::Set {
+        members,
+        negated: false,
+        ..
+    } = &leaf.test
+        && members.is_empty()
+    {
+        return Some(false);
+    }
     let nullable = bound.types.get(leaf.field)?.nullable;
     (matches!(leaf.test, Test::NotNull) && !nullable).then_some(true)
 }
@@ -454,6 +464,16 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// What no cell meets; [`for_fragment`] settles it.
+    fn never(&mut self, field: &FieldRef, target: &ConditionField<'_>) -> Node {
+        let test = Test::Set {
+            members: SetMembers::FewStrings(Vec::new()),
+            negated: false,
+            physical: None,
+        };
+        self.leaf(field, target, test)
+    }
+
     fn null_test(&mut self, field: &FieldRef, target: &ConditionField<'_>, negated: bool) -> Node {
         match negated {
             true => self.always(field, target, true),
@@ -466,6 +486,8 @@ impl<'a> Binder<'a> {
         let target = self.target(field)?;
         match op {
             Comparison::AlwaysTrue => return Ok(self.always(field, &target, true)),
+            // Of a delete it is a test of what labels meant then, which cells under others do not take.
+            Comparison::AlwaysFalse if field.raw => return Ok(self.never(field, &target)),
             Comparison::AlwaysFalse => return Ok(Node::Constant(false)),
             _ => {}
         }

@@ -528,11 +528,9 @@ impl<'a> Candidates<'a> {
             let Some(target) = schemas.get(target_name) else {
                 return false;
             };
-            // Labels that were compared are known of the latest schema; of others they are taken apart.
-            let others = match *target_name == self.latest {
-                true => self.array.relabelled().to_vec(),
-                false => relabelled(schemas, target_name, &mut |_, _| false),
-            };
+            // Labels that came in the place of others keep those cells apart, though they may begin with
+            // them now: at a time when they did not yet, the cells had none of them.
+            let others = relabelled(schemas, target_name, &mut |_, _| false);
             let is_other = |schema: &Arc<ArraySchema>| {
                 let mut others = others.iter();
                 others.any(|(other, _)| Arc::ptr_eq(other, schema))

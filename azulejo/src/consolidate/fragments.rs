@@ -231,7 +231,13 @@ impl Merging<'_> {
         };
         let open =
             || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
-        let array = operation.runs(open)?;
+        // All of them in the latest schema are the array that was opened to choose.
+        let is_all = chosen.fragments.len() == whole.fragments().len()
+            && chosen.schema == whole.schema_name();
+        let array = match is_all {
+            true => whole.staying(),
+            false => operation.runs(open)?,
+        };
         if array.fragments().len() != chosen.fragments.len() {
             return Ok(Step::Overtaken);
         }

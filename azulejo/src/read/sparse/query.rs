@@ -299,8 +299,6 @@ struct BoundDelete {
     condition: BoundCondition,
     /// The schema of its time.
     schema: Arc<ArraySchema>,
-    /// The attributes whose labels were others then.
-    others: Arc<[String]>,
 }
 
 impl Conditions {
@@ -326,44 +324,14 @@ impl Conditions {
 /// A delete means the fields that the array had when it was written: since then they may have been
 /// dropped, or replaced by others of the same names.
 fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundDelete> {
+    if let Some((schema, condition)) = array.meant(delete) {
+        let schema = Arc::clone(schema);
+        return Ok(BoundDelete { condition, schema });
+    }
     let enumerations = |name: &str| array.enumeration(name);
-    let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
-    // At times of their own choice programs delete by fields that came later.
-    let fitting = array
-        .schemas_around(delete.timestamp)
-        .find_map(|schema| Some((bind(schema).ok()?, schema)));
-    let Some((condition, schema)) = fitting else {
-        let schema = Arc::clone(array.schema());
-        return Ok(BoundDelete {
-            condition: bind(&schema)?,
-            schema,
-            others: Arc::default(),
-        });
-    };
-    let mut others = array.relabelled().iter();
-    let others = others.find(|(of, _)| Arc::ptr_eq(of, schema));
-    let others = others.map(|(_, others)| Arc::clone(others));
-    Ok(BoundDelete {
-        condition,
-        schema: Arc::clone(schema),
-        others: others.unwrap_or_default(),
-    })
-}
-
-/// The attributes of a fragment that have other labels than a delete means: where only the ones or the
-/// others are those of now they differ, and where none are they were compared.
-fn relabelled_since(array: &Array, fragment: &Fragment, delete: &BoundDelete) -> Vec<String> {
-    let (theirs, others) = (fragment.relabelled(), &*delete.others);
-    let beside = match theirs.is_empty() || others.is_empty() {
-        true => Arc::default(),
-        false => array.relabelled_beside(fragment.schema(), &delete.schema),
-    };
-    let then = others.iter().filter(|name| !theirs.contains(name));
-    let now = theirs.iter().filter(|name| !others.contains(name));
-    let both = theirs
-        .iter()
-        .filter(|name| others.contains(name) && beside.contains(name));
-    then.chain(now).chain(both).cloned().collect()
+    let schema = Arc::clone(array.schema());
+    let condition = BoundCondition::bind(&delete.kept, &schema, &enumerations)?;
+    Ok(BoundDelete { condition, schema })
 }
 
 /// The selection where dimensions that are not restricted are so by the current domain; `None` if
@@ -443,7 +411,7 @@ fn bind_fragment(
         }
         let later = fragment.has_timestamps() && delete.timestamp <= written.end;
         let until = later.then_some(delete.timestamp);
-        let relabelled = relabelled_since(array, fragment, bound);
+        let relabelled = array.relabelled_beside(fragment.schema(), &bound.schema);
         let kept = (!relabelled.is_empty()).then(|| bound.condition.keeping(&relabelled));
         let condition = kept.as_ref().unwrap_or(&bound.condition);
         add_test(&mut query, fragment, condition, until, Some(i))?;
