@@ -118,6 +118,7 @@ pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
 pub use session::{
     ends_statement, run, session, session_in, session_of_tables, session_with, sql, statements,
+    statements_while,
 };
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
 pub use yield_rule::YieldRule;

@@ -147,8 +147,23 @@ pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFram
 /// # Errors
 /// Text that is no SQL, and clauses that plans would forget in silence.
 pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
-    let dialect = ArrayDialect::of(text);
-    let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
+    read(text, &ArrayDialect::of(text))
+}
+
+/// As [`statements`], for who may give up meanwhile: of a long text that is wrong the parser takes a
+/// minute to find out. It asks before each expression whether it is to go on.
+///
+/// # Errors
+/// As those of [`statements`]; that it is not wanted any longer.
+pub fn statements_while(
+    text: &str,
+    wanted: impl Fn() -> bool + 'static,
+) -> Result<VecDeque<Statement>> {
+    read(text, &ArrayDialect::of(text).while_wanted(wanted))
+}
+
+fn read(text: &str, dialect: &ArrayDialect) -> Result<VecDeque<Statement>> {
+    let mut parser = DFParserBuilder::new(text).with_dialect(dialect).build()?;
     let statements = parser.parse_statements()?;
     statements.iter().try_for_each(forgotten::refuse)?;
     Ok(statements)
@@ -203,7 +218,8 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
 
 #[cfg(test)]
 mod tests {
-    use super::{ends_statement, statements};
+    use super::{ends_statement, statements, statements_while};
+    use std::cell::Cell;
 
     /// An expression within others, so deep.
     fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
@@ -243,6 +259,36 @@ mod tests {
             vec!["CASE WHEN 1 = 1 THEN 2 END"; 20_000].join(", ")
         );
         statements(&many).expect("many expressions");
+    }
+
+    #[test]
+    fn who_gives_up_waits_for_no_parser() {
+        let text = nested("NOT (", "true true", ")", 40);
+        let asked = std::rc::Rc::new(Cell::new(0));
+        let times = std::rc::Rc::clone(&asked);
+        let wanted = move || {
+            times.set(times.get() + 1);
+            times.get() <= 10
+        };
+        assert!(statements_while(&text, wanted).is_err());
+        // On its way out it begins what it would try instead.
+        assert!(asked.get() < 1000, "{}", asked.get());
+        assert!(statements_while("SELECT 1 + 2", || true).is_ok());
+    }
+
+    #[test]
+    fn subqueries_that_would_be_planned_for_minutes_are_refused() {
+        let within = |depth: usize| {
+            (0..depth).fold("SELECT 1".to_owned(), |query, _| format!("SELECT ({query})"))
+        };
+        assert!(statements(&within(16)).is_ok());
+        let error = statements(&within(18)).expect_err("too deep").to_string();
+        assert!(error.contains("subqueries"), "{error}");
+        let many = |depth: usize, times: usize| {
+            format!("SELECT {}", vec![format!("({})", within(depth)); times].join(", "))
+        };
+        assert!(statements(&many(3, 2_000)).is_ok());
+        assert!(statements(&many(14, 20)).is_err());
     }
 
     #[test]

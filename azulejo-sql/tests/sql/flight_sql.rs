@@ -33,6 +33,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 const TOKEN: &str = "9f8e7d6c";
 const MEMORY: usize = 64 << 20;
+const STATEMENT: usize = 1 << 20;
 
 type Client = FlightSqlServiceClient<Channel>;
 
@@ -54,6 +55,7 @@ fn limits() -> Limits {
     Limits {
         time: Duration::from_secs(60),
         queries: 4,
+        statement: STATEMENT,
     }
 }
 
@@ -646,6 +648,7 @@ async fn limits_hold_and_nobody_is_waited_for() -> TestResult {
     let short = Limits {
         time: Duration::from_secs(2),
         queries: 1,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, short).await?;
     let mut first = client(&serving).await?;
@@ -673,6 +676,7 @@ async fn limits_hold_and_nobody_is_waited_for() -> TestResult {
     let long = Limits {
         time: Duration::from_secs(3600),
         queries: 1,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, long).await?;
     let mut gone = client(&serving).await?;
@@ -733,6 +737,7 @@ async fn joins_that_never_wait_leave_their_threads() -> TestResult {
     let short = Limits {
         time: Duration::from_secs(1),
         queries: 8,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, short).await?;
     let mut client = client(&serving).await?;

@@ -34,6 +34,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
     let limits = Limits {
         time: Duration::from_secs(tables.query_time),
         queries: tables.queries,
+        statement: tables.statement_size,
     };
     let mut server = FlightSql::new(&token, limits);
     if let (Some(certificate), Some(key)) = (&tables.tls_cert, &tables.tls_key) {
