@@ -48,7 +48,8 @@
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `time_of_day` | spans that tables show as times of day |
 //! | `aliased_delete` | `DELETE FROM t AS u` |
-//! | `default_values` | `DEFAULT` among the values of an `INSERT` |
+//! | `default_values`, `insert_query` | `DEFAULT` among the values of an `INSERT`; values within its query |
+//! | `stored` | values that would become others where they are stored: refused |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule`, `set_rule` | `min` and `max` of reals in groups; joins by labels that are numbers; `ANY` and `ALL` |
 //! | `listing` | tables beside files that are opened by their URLs |
@@ -88,6 +89,7 @@ pub mod foreign;
 mod forgotten;
 mod functions;
 mod giving_up;
+mod insert_query;
 mod label_rule;
 mod listing;
 mod metadata_tables;
@@ -100,6 +102,7 @@ mod selection;
 mod session;
 mod set_rule;
 mod statistics;
+mod stored;
 mod table;
 mod table_key;
 mod target;
