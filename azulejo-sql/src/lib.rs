@@ -52,6 +52,7 @@
 //! | `stored` | values that would become others where they are stored: refused |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule`, `set_rule` | `min` and `max` of reals in groups; joins by labels that are numbers; `ANY` and `ALL` |
+//! | `membership_rule` | `NOT IN` beside nulls |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -92,6 +93,7 @@ mod giving_up;
 mod insert_query;
 mod label_rule;
 mod listing;
+mod membership_rule;
 mod metadata_tables;
 mod new_array;
 mod part_stream;

@@ -832,3 +832,40 @@ async fn a_server_that_ends_gives_no_short_answer() -> TestResult {
     }
     Ok(())
 }
+
+/// What keeps the parser busy for a minute ends with its time, and keeps nobody else waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_are_read_within_their_time_and_beside_others() -> TestResult {
+    let short = Limits {
+        time: Duration::from_secs(2),
+        queries: 4,
+        statement: 1 << 20,
+    };
+    let serving = serve(|server| server, short).await?;
+    let wrong = format!("SELECT {}", "NOT (".repeat(45));
+    let wrong = format!("{wrong}true true{}", ")".repeat(45));
+    // So long that it is tried for as long as the parser goes on.
+    let wrong = format!("{wrong} -- {}", "x".repeat(900_000));
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        let (mut client, wrong) = (client(&serving).await?, wrong.clone());
+        busy.push(tokio::spawn(async move {
+            let begun = Instant::now();
+            let failed = client.execute(wrong, None).await.is_err();
+            (failed, begun.elapsed())
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut other = client(&serving).await?;
+    let begun = Instant::now();
+    assert_eq!(query(&mut other, "SELECT 1").await?, ["1"]);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    for asked in busy {
+        let (failed, took) = asked.await?;
+        assert!(failed && took < Duration::from_secs(10), "{took:?}");
+    }
+    let long = format!("SELECT 1 -- {}", "x".repeat(1 << 20));
+    let error = query(&mut other, &long).await.expect_err("too long").to_string();
+    assert!(error.contains("bytes"), "{error}");
+    Ok(())
+}

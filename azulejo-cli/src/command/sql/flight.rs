@@ -1,6 +1,6 @@
 //! `azulejo serve --flight-sql`: arrays as tables for programs that speak Flight SQL.
 
-use super::{PATIENCE, environment, error_of};
+use super::{PATIENCE, STACK, environment, error_of};
 use crate::args::{FlightSqlArgs, ServeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -44,6 +44,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
         server = server.writable();
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
         .enable_all()
         .build()?;
     let context = shown(session, &args.uri)?;
