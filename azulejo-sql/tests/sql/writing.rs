@@ -1503,7 +1503,7 @@ async fn rows_replace_others_where_keys_tell_them_apart() -> TestResult {
 async fn no_value_is_stored_as_another_one() -> TestResult {
     let context = Context::new(Config::default(), None)?;
     let session = azulejo_sql::session(&context);
-    let create = "CREATE EXTERNAL TABLE t (id BIGINT, a INT, f REAL, at TIMESTAMP(0), day DATE, yes BOOLEAN, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://exact'";
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, a INT, f REAL, moment TIMESTAMP(0), day DATE, flag BOOLEAN, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://exact'";
     rows(&session, create).await?;
     for statement in [
         "INSERT INTO t (id, a) VALUES (1, 1), (2, 1.7)",
@@ -1513,11 +1513,11 @@ async fn no_value_is_stored_as_another_one() -> TestResult {
         "INSERT INTO t (id, a) VALUES (1.5, 1)",
         "INSERT INTO t (id, a) VALUES (1, DEFAULT), (2, 1.7)",
         "INSERT INTO t (id, f) VALUES (1, 1e300)",
-        "INSERT INTO t (id, at) VALUES (1, '2024-05-01 12:00:00.5')",
-        "INSERT INTO t (id, at) VALUES (1, TIMESTAMP '2024-05-01 12:00:00.5')",
+        "INSERT INTO t (id, moment) VALUES (1, '2024-05-01 12:00:00.5')",
+        "INSERT INTO t (id, moment) VALUES (1, TIMESTAMP '2024-05-01 12:00:00.5')",
         "INSERT INTO t (id, day) VALUES (1, '2024-05-01 12:00:00')",
         "INSERT INTO t (id, day) VALUES (1, TIMESTAMP '2024-05-01 12:00:00')",
-        "INSERT INTO t (id, yes) VALUES (1, 5)",
+        "INSERT INTO t (id, flag) VALUES (1, 5)",
         "EXPLAIN INSERT INTO t (id, a) VALUES (1, 1.7)",
     ] {
         let error = refused(&session, statement).await;
@@ -1526,7 +1526,7 @@ async fn no_value_is_stored_as_another_one() -> TestResult {
     assert_eq!(rows(&session, "SELECT count(*) FROM t").await?, ["0"]);
     for statement in [
         "INSERT INTO t VALUES (1, 2.0, 0.1, '2024-05-01 12:00:00', '2024-05-01 00:00:00', 1)",
-        "INSERT INTO t (id, a, at, day) VALUES (2, CAST(1.7 AS INT), now(), now())",
+        "INSERT INTO t (id, a, moment, day) VALUES (2, CAST(1.7 AS INT), now(), now())",
         "INSERT INTO t (id, a) SELECT 3, CAST(1.7 AS INT)",
         "INSERT INTO t (id, a, f) VALUES (4, (2.5)::INT, 'inf')",
         "INSERT INTO t (id, a) SELECT 5, round(1.7)",
@@ -1535,7 +1535,7 @@ async fn no_value_is_stored_as_another_one() -> TestResult {
     }
     let all = "SELECT id, a FROM t ORDER BY id";
     assert_eq!(rows(&session, all).await?, ["1|2", "2|1", "3|1", "4|2", "5|2"]);
-    let first = "SELECT at, day, yes FROM t WHERE id = 1";
+    let first = "SELECT moment, day, flag FROM t WHERE id = 1";
     assert_eq!(
         rows(&session, first).await?,
         ["2024-05-01T12:00:00|2024-05-01|true"]
@@ -1578,7 +1578,6 @@ async fn updates_of_a_table_by_another_name_in_capitals() -> TestResult {
     for (update, expected) in [
         ("UPDATE t AS \"U\" SET v = \"U\".v + 1 WHERE \"U\".id = 1", "1|11|a"),
         ("UPDATE t AS U SET s = 'z' WHERE U.id = 1", "1|11|z"),
-        ("UPDATE t AS \"a.b\" SET v = 0 WHERE id = 1", "1|0|z"),
     ] {
         rows(&session, update).await?;
         let all = rows(&session, ALL).await?;
