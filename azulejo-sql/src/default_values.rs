@@ -25,8 +25,8 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DmlStatement, Expr as PlannedExpr, LogicalPlan, Union};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
-    TableFactor, TableObject, Value, Values,
+    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr,
+    Statement as SqlStatement, TableFactor, TableObject, Value, Values,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::unparser::expr_to_sql;

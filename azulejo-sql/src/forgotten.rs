@@ -9,9 +9,7 @@
 use crate::error::Result;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Select, TableFactor, Visit, Visitor,
-};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, TableFactor, Visit, Visitor};
 use std::ops::ControlFlow;
 
 /// What planning subqueries may take, where one costs 1 and each twice what the one around it does: some

@@ -13,9 +13,7 @@ use datafusion::logical_expr::{
     DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, WriteOp,
 };
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    Query, SetExpr, Statement as SqlStatement, Visit, Visitor,
-};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement as SqlStatement, Visit, Visitor};
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -75,7 +73,9 @@ pub async fn plan(
     let columns = columns.map(|place| format!("NULL AS {}", name_of(place)));
     let instead = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
     let dialect = ArrayDialect::of(&instead);
-    let instead = Parser::new(&dialect).try_with_sql(&instead)?.parse_query()?;
+    let instead = Parser::new(&dialect)
+        .try_with_sql(&instead)?
+        .parse_query()?;
     put(&mut statement, instead);
     let plan = state.statement_to_plan(statement).await?;
     let rows = Arc::new(rows);
@@ -109,7 +109,8 @@ fn put(statement: &mut Statement, query: Box<Query>) {
 /// A change with other rows: their columns have the places of those that it has.
 fn with_rows(change: DmlStatement, rows: &Arc<LogicalPlan>) -> Result<DmlStatement> {
     let wrong = || DataFusionError::Internal("an INSERT that is none".into());
-    let (LogicalPlan::Projection(instead), WriteOp::Insert(_)) = (change.input.as_ref(), &change.op)
+    let (LogicalPlan::Projection(instead), WriteOp::Insert(_)) =
+        (change.input.as_ref(), &change.op)
     else {
         return Err(wrong());
     };
@@ -139,5 +140,10 @@ fn with_rows(change: DmlStatement, rows: &Arc<LogicalPlan>) -> Result<DmlStateme
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
     let input = Projection::try_new(exprs, Arc::clone(rows))?;
     let input = Arc::new(LogicalPlan::Projection(input));
-    Ok(DmlStatement::new(change.table_name, change.target, change.op, input))
+    Ok(DmlStatement::new(
+        change.table_name,
+        change.target,
+        change.op,
+        input,
+    ))
 }

@@ -281,13 +281,18 @@ mod tests {
     #[test]
     fn subqueries_that_would_be_planned_for_minutes_are_refused() {
         let within = |depth: usize| {
-            (0..depth).fold("SELECT 1".to_owned(), |query, _| format!("SELECT ({query})"))
+            (0..depth).fold("SELECT 1".to_owned(), |query, _| {
+                format!("SELECT ({query})")
+            })
         };
         assert!(statements(&within(16)).is_ok());
         let error = statements(&within(18)).expect_err("too deep").to_string();
         assert!(error.contains("subqueries"), "{error}");
         let many = |depth: usize, times: usize| {
-            format!("SELECT {}", vec![format!("({})", within(depth)); times].join(", "))
+            format!(
+                "SELECT {}",
+                vec![format!("({})", within(depth)); times].join(", ")
+            )
         };
         assert!(statements(&many(3, 2_000)).is_ok());
         assert!(statements(&many(14, 20)).is_err());

@@ -119,7 +119,8 @@ fn rows_of(rows: &LogicalPlan) -> Result<LogicalPlan> {
                     expr => matches!(expr, Expr::Column(c) if *c == column),
                 };
                 let at = rows.expr.iter().position(is_it);
-                at.and_then(|at| names.get(at).copied()).unwrap_or("a value")
+                at.and_then(|at| names.get(at).copied())
+                    .unwrap_or("a value")
             };
             let of: Vec<&str> = values.schema.columns().into_iter().map(of).collect();
             let none = DFSchema::empty();
@@ -198,8 +199,6 @@ pub fn as_it_is(value: Expr, kind: &DataType, schema: &DFSchema, name: &str) -> 
 /// Whether a value of a type may be another one once it has been cast.
 fn may_change(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
-    let whole = |of: &DataType| of.is_integer();
-    let decimal = |of: &DataType| of.is_decimal();
     match (from, to) {
         (from, to) if from == to => false,
         (D::Dictionary(_, from), to) => may_change(from, to),
@@ -210,10 +209,10 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
             }
             _ => false,
         },
-        (from, to) if from.is_floating() || decimal(from) => {
-            whole(to) || to.is_floating() || decimal(to) || *to == D::Boolean
+        (from, to) if from.is_floating() || from.is_decimal() => {
+            to.is_numeric() || *to == D::Boolean
         }
-        (from, D::Boolean) => whole(from),
+        (from, D::Boolean) => from.is_integer(),
         (from, to) if is_text(from) => {
             to.is_floating() || matches!(to, D::Timestamp(..) | D::Date32)
         }
@@ -268,9 +267,8 @@ fn check(before: &ArrayRef, after: &ArrayRef, name: &str) -> Result<()> {
             false => Ok(()),
         };
     }
-    let changed = match changed(before, after)? {
-        Some(row) => row,
-        None => return Ok(()),
+    let Some(changed) = changed(before, after)? else {
+        return Ok(());
     };
     Err(DataFusionError::Plan(format!(
         "{name}: {} would be stored as {}; CAST (or round, date_trunc) says that it is to be cut",
@@ -305,7 +303,10 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
         };
         let was = cast_safely(before, &D::Float64)?;
         let is = cast_safely(after, &D::Float64)?;
-        let (was, is) = (was.as_primitive::<Float64Type>(), is.as_primitive::<Float64Type>());
+        let (was, is) = (
+            was.as_primitive::<Float64Type>(),
+            is.as_primitive::<Float64Type>(),
+        );
         let lost = |&row: &usize| {
             let beyond = was.is_valid(row) && is.is_valid(row) && is.value(row).is_infinite();
             beyond && (was.value(row).is_finite() || is_text(from) && !says_infinite(row))
@@ -431,11 +432,7 @@ mod tests {
             (ScalarValue::from("inf"), D::Float32, false),
             (ScalarValue::from(5_i64), D::Boolean, true),
             (ScalarValue::from(1_i64), D::Boolean, false),
-            (
-                ScalarValue::from("2024-05-01 12:00:00.5"),
-                seconds(),
-                true,
-            ),
+            (ScalarValue::from("2024-05-01 12:00:00.5"), seconds(), true),
             (ScalarValue::from("2024-05-01 12:00:00"), seconds(), false),
             (ScalarValue::from("9999-05-01 12:00:00.5"), seconds(), true),
             (ScalarValue::from("9999-05-01 12:00:00"), seconds(), false),

@@ -288,9 +288,11 @@ impl FlightSqlService for Service {
         _request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let (statements, text) = (self.statements.clone(), query.query.clone());
-        let plan = self.running.planned(self.running.end(), move |asked| async move {
-            statements.plan(&text, &asked).await
-        });
+        let plan = self
+            .running
+            .planned(self.running.end(), move |asked| async move {
+                statements.plan(&text, &asked).await
+            });
         let plan = plan.await?;
         // A change has no rows to describe, by which clients know it.
         let dataset_schema = match &plan {

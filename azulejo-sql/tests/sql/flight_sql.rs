@@ -859,13 +859,20 @@ async fn statements_are_read_within_their_time_and_beside_others() -> TestResult
     let mut other = client(&serving).await?;
     let begun = Instant::now();
     assert_eq!(query(&mut other, "SELECT 1").await?, ["1"]);
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
     for asked in busy {
         let (failed, took) = asked.await?;
         assert!(failed && took < Duration::from_secs(10), "{took:?}");
     }
     let long = format!("SELECT 1 -- {}", "x".repeat(1 << 20));
-    let error = query(&mut other, &long).await.expect_err("too long").to_string();
+    let error = query(&mut other, &long)
+        .await
+        .expect_err("too long")
+        .to_string();
     assert!(error.contains("bytes"), "{error}");
     Ok(())
 }

@@ -1532,13 +1532,22 @@ async fn membership_beside_nulls_is_null() -> TestResult {
     for (condition, expected) in [
         ("a NOT IN (SELECT b FROM u)", &[][..]),
         ("a NOT IN (SELECT b FROM u) OR id = 5", &["5"]),
-        ("a NOT IN (SELECT b FROM u WHERE b IS NOT NULL) OR id = 100", &["5"]),
-        ("a NOT IN (SELECT b FROM u WHERE false) OR id = 100", &["1", "2", "3", "5"]),
+        (
+            "a NOT IN (SELECT b FROM u WHERE b IS NOT NULL) OR id = 100",
+            &["5"],
+        ),
+        (
+            "a NOT IN (SELECT b FROM u WHERE false) OR id = 100",
+            &["1", "2", "3", "5"],
+        ),
         ("(a IN (SELECT b FROM u)) IS NULL", &["2", "5"]),
         ("(a IN (SELECT b FROM u)) IS NOT NULL", &["1", "3"]),
         ("NOT (a IN (SELECT b FROM u) AND id > 0)", &[]),
         ("a IN (SELECT b FROM u) OR id = 5", &["1", "3", "5"]),
-        ("CASE WHEN a IN (SELECT b FROM u) THEN false ELSE true END", &["2", "5"]),
+        (
+            "CASE WHEN a IN (SELECT b FROM u) THEN false ELSE true END",
+            &["2", "5"],
+        ),
         ("a NOT IN (SELECT b FROM u WHERE u.g = t.id)", &["3", "5"]),
         ("a NOT IN (SELECT b FROM u WHERE u.g > t.id)", &["3", "5"]),
         ("a <> ALL (SELECT b FROM u)", &[]),

@@ -1534,7 +1534,10 @@ async fn no_value_is_stored_as_another_one() -> TestResult {
         rows(&session, statement).await?;
     }
     let all = "SELECT id, a FROM t ORDER BY id";
-    assert_eq!(rows(&session, all).await?, ["1|2", "2|1", "3|1", "4|2", "5|2"]);
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|2", "2|1", "3|1", "4|2", "5|2"]
+    );
     let first = "SELECT moment, day, flag FROM t WHERE id = 1";
     assert_eq!(
         rows(&session, first).await?,
@@ -1542,9 +1545,16 @@ async fn no_value_is_stored_as_another_one() -> TestResult {
     );
     let error = refused(&session, "UPDATE t SET a = a / 4.0").await;
     assert!(error.contains("a: "), "{error}");
-    rows(&session, "UPDATE t SET a = CAST(a / 4.0 AS INT) WHERE id = 1").await?;
+    rows(
+        &session,
+        "UPDATE t SET a = CAST(a / 4.0 AS INT) WHERE id = 1",
+    )
+    .await?;
     rows(&session, "UPDATE t SET a = a * 4.0 WHERE id = 2").await?;
-    assert_eq!(rows(&session, all).await?, ["1|0", "2|4", "3|1", "4|2", "5|2"]);
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|0", "2|4", "3|1", "4|2", "5|2"]
+    );
     Ok(())
 }
 
@@ -1576,7 +1586,10 @@ async fn updates_of_a_table_by_another_name_in_capitals() -> TestResult {
     let context = Context::new(Config::default(), None)?;
     let session = session(&context).await?;
     for (update, expected) in [
-        ("UPDATE t AS \"U\" SET v = \"U\".v + 1 WHERE \"U\".id = 1", "1|11|a"),
+        (
+            "UPDATE t AS \"U\" SET v = \"U\".v + 1 WHERE \"U\".id = 1",
+            "1|11|a",
+        ),
         ("UPDATE t AS U SET s = 'z' WHERE U.id = 1", "1|11|z"),
     ] {
         rows(&session, update).await?;
