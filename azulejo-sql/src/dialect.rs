@@ -19,7 +19,7 @@ const TRIES: (u64, u64, u64) = (100_000, 8, 10_000_000);
 pub struct ArrayDialect {
     generic: GenericDialect,
     tries_left: Cell<u64>,
-    wanted: Option<Box<dyn Fn() -> bool>>,
+    wanted: Option<Box<dyn Fn() -> bool + Send>>,
 }
 
 impl fmt::Debug for ArrayDialect {
@@ -43,7 +43,7 @@ impl ArrayDialect {
     }
 
     /// For who may give up: it is asked at every expression.
-    pub fn while_wanted(mut self, wanted: impl Fn() -> bool + 'static) -> Self {
+    pub fn while_wanted(mut self, wanted: impl Fn() -> bool + Send + 'static) -> Self {
         self.wanted = Some(Box::new(wanted));
         self
     }

@@ -69,13 +69,7 @@ pub async fn plan(
 ) -> Result<LogicalPlan> {
     let query = Statement::Statement(Box::new(SqlStatement::Query(Box::new(query))));
     let rows = state.statement_to_plan(query).await?;
-    let columns = 0..rows.schema().fields().len();
-    let columns = columns.map(|place| format!("NULL AS {}", name_of(place)));
-    let instead = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
-    let dialect = ArrayDialect::of(&instead);
-    let instead = Parser::new(&dialect)
-        .try_with_sql(&instead)?
-        .parse_query()?;
+    let instead = nothing(rows.schema().fields().len())?;
     put(&mut statement, instead);
     let plan = state.statement_to_plan(statement).await?;
     let rows = Arc::new(rows);
@@ -87,6 +81,14 @@ pub async fn plan(
         Ok(Transformed::new(change, true, TreeNodeRecursion::Jump))
     });
     Ok(planned?.data)
+}
+
+/// A query of so many columns.
+fn nothing(columns: usize) -> Result<Box<Query>> {
+    let columns = (0..columns).map(|place| format!("NULL AS {}", name_of(place)));
+    let text = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
+    let dialect = ArrayDialect::of(&text);
+    Ok(Parser::new(&dialect).try_with_sql(&text)?.parse_query()?)
 }
 
 /// What a column is called in the query that is planned instead.

@@ -159,7 +159,7 @@ pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
 /// As those of [`statements`]; that it is not wanted any longer.
 pub fn statements_while(
     text: &str,
-    wanted: impl Fn() -> bool + 'static,
+    wanted: impl Fn() -> bool + Send + 'static,
 ) -> Result<VecDeque<Statement>> {
     read(text, &ArrayDialect::of(text).while_wanted(wanted))
 }
@@ -221,7 +221,8 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
 #[cfg(test)]
 mod tests {
     use super::{ends_statement, statements, statements_while};
-    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// An expression within others, so deep.
     fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
@@ -266,15 +267,13 @@ mod tests {
     #[test]
     fn who_gives_up_waits_for_no_parser() {
         let text = nested("NOT (", "true true", ")", 40);
-        let asked = std::rc::Rc::new(Cell::new(0));
-        let times = std::rc::Rc::clone(&asked);
-        let wanted = move || {
-            times.set(times.get() + 1);
-            times.get() <= 10
-        };
+        let asked = Arc::new(AtomicUsize::new(0));
+        let times = Arc::clone(&asked);
+        let wanted = move || times.fetch_add(1, Ordering::SeqCst) < 10;
         assert!(statements_while(&text, wanted).is_err());
         // On its way out it begins what it would try instead.
-        assert!(asked.get() < 1000, "{}", asked.get());
+        let times = asked.load(Ordering::SeqCst);
+        assert!(times < 1000, "{times}");
         assert!(statements_while("SELECT 1 + 2", || true).is_ok());
     }
 
