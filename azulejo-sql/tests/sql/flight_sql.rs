@@ -837,13 +837,13 @@ async fn a_server_that_ends_gives_no_short_answer() -> TestResult {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_are_read_within_their_time_and_beside_others() -> TestResult {
     let short = Limits {
-        time: Duration::from_secs(2),
+        time: Duration::from_secs(4),
         queries: 4,
         statement: 1 << 20,
     };
     let serving = serve(|server| server, short).await?;
-    let wrong = format!("SELECT {}", "NOT (".repeat(45));
-    let wrong = format!("{wrong}true true{}", ")".repeat(45));
+    let wrong = format!("SELECT {}", "NOT (".repeat(24));
+    let wrong = format!("{wrong}true true{}", ")".repeat(24));
     // So long that it is tried for as long as the parser goes on.
     let wrong = format!("{wrong} -- {}", "x".repeat(900_000));
     let mut busy = Vec::new();
@@ -860,13 +860,13 @@ async fn statements_are_read_within_their_time_and_beside_others() -> TestResult
     let begun = Instant::now();
     assert_eq!(query(&mut other, "SELECT 1").await?, ["1"]);
     assert!(
-        begun.elapsed() < Duration::from_secs(2),
+        begun.elapsed() < Duration::from_secs(4),
         "{:?}",
         begun.elapsed()
     );
     for asked in busy {
         let (failed, took) = asked.await?;
-        assert!(failed && took < Duration::from_secs(10), "{took:?}");
+        assert!(failed && took < Duration::from_secs(15), "{took:?}");
     }
     let long = format!("SELECT 1 -- {}", "x".repeat(1 << 20));
     let error = query(&mut other, &long)
