@@ -298,6 +298,20 @@ mod tests {
     }
 
     #[test]
+    fn set_operations_that_would_count_wrong_are_refused() {
+        for text in [
+            "SELECT 1 EXCEPT ALL SELECT 2",
+            "SELECT * FROM (SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 2)",
+        ] {
+            let error = statements(text).expect_err(text).to_string();
+            assert!(error.contains("row_number"), "{error}");
+        }
+        for text in ["SELECT 1 EXCEPT SELECT 2", "SELECT 1 UNION ALL SELECT 2"] {
+            statements(text).expect(text);
+        }
+    }
+
+    #[test]
     fn semicolons_end_statements_where_they_are_some() {
         for text in [
             "SELECT 1;",
