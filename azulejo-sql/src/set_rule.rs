@@ -23,7 +23,9 @@ pub struct SetRule;
 impl AnalyzerRule for SetRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let planned = plan.transform_down_with_subqueries(|plan| {
-            plan.map_expressions(|expr| expr.transform_up(named_apart))
+            // Only filters become joins.
+            let joins = matches!(plan, LogicalPlan::Filter(_));
+            plan.map_expressions(|expr| expr.transform_up(|expr| named_apart(expr, joins)))
         });
         Ok(planned?.data)
     }
@@ -33,7 +35,7 @@ impl AnalyzerRule for SetRule {
     }
 }
 
-fn named_apart(expr: Expr) -> Result<Transformed<Expr>> {
+fn named_apart(expr: Expr, joins: bool) -> Result<Transformed<Expr>> {
     let Expr::SetComparison(SetComparison {
         expr,
         mut subquery,
@@ -48,7 +50,7 @@ fn named_apart(expr: Expr) -> Result<Transformed<Expr>> {
         (Operator::NotEq, SetQuantifier::All) => Some(true),
         _ => None,
     };
-    if let Some(negated) = negated {
+    if joins && let Some(negated) = negated {
         let is_in = InSubquery::new(expr, subquery, negated);
         return Ok(Transformed::yes(Expr::InSubquery(is_in)));
     }

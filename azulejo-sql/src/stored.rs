@@ -184,7 +184,8 @@ pub fn as_it_is(value: Expr, kind: &DataType, schema: &DFSchema, name: &str) -> 
     })?;
     let open = value.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))?;
     let changes = match value.get_type(schema) {
-        Ok(own) => own != *kind && (open || may_change(&own, kind)),
+        // That of a parameter which a query gives is not known yet.
+        Ok(own) => own != *kind && (open || own.is_null() || may_change(&own, kind)),
         Err(_) => open,
     };
     if is_now || !changes {
