@@ -4,6 +4,7 @@ use super::Limits;
 use super::session::SharedSession;
 use crate::error::of_engine;
 use datafusion::arrow::array::{Array, RecordBatch, UInt64Array};
+use datafusion::arrow::error::ArrowError;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
@@ -232,6 +233,18 @@ pub fn status(error: &DataFusionError) -> Status {
         | DataFusionError::SchemaError(..)
         | DataFusionError::Configuration(_)
         | DataFusionError::Diagnostic(..) => Status::invalid_argument(text),
+        // A value that is none of its type.
+        DataFusionError::ArrowError(error, _)
+            if matches!(
+                error.as_ref(),
+                ArrowError::CastError(_)
+                    | ArrowError::ParseError(_)
+                    | ArrowError::DivideByZero
+                    | ArrowError::ArithmeticOverflow(_)
+            ) =>
+        {
+            Status::invalid_argument(text)
+        }
         DataFusionError::NotImplemented(_) => Status::unimplemented(text),
         DataFusionError::ResourcesExhausted(_) => Status::resource_exhausted(text),
         root => match of_engine(root) {

@@ -868,6 +868,9 @@ async fn statements_are_read_within_their_time_and_beside_others() -> TestResult
         let (failed, took) = asked.await?;
         assert!(failed && took < Duration::from_secs(15), "{took:?}");
     }
+    let error = query(&mut other, "SELECT CAST(word AS INT) FROM \"Cells\"").await;
+    let error = error.expect_err("no number").to_string();
+    assert!(!error.to_lowercase().contains("internal"), "{error}");
     let long = format!("SELECT 1 -- {}", "x".repeat(1 << 20));
     let error = query(&mut other, &long)
         .await
