@@ -165,3 +165,33 @@ fn a_query_that_goes_on_for_ever_is_interrupted() {
     let _ = child.kill();
     assert_eq!(ended.and_then(|status| status.code()), Some(130));
 }
+
+/// A statement that keeps the parser busy for a minute is no reason not to end.
+#[cfg(unix)]
+#[test]
+fn the_program_ends_while_a_statement_is_read() {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+    let folder = tempfile::tempdir().expect("a folder");
+    let (open, close) = ("NOT (".repeat(24), ")".repeat(24));
+    let text = format!("SELECT {open}true true{close} -- {}", "x".repeat(900_000));
+    std::fs::write(folder.path().join("wrong.sql"), text).expect("a file");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("azulejo"))
+        .args(["sql", "-f", "wrong.sql"])
+        .current_dir(folder.path())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(Duration::from_secs(2));
+    let begun = Instant::now();
+    let told = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(told.expect("kill").success());
+    let ended = child.wait().expect("it ends");
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(ended.code(), Some(130));
+}

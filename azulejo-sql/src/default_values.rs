@@ -3,6 +3,9 @@
 //! DataFusion takes it for the name of a column. What an `INSERT` does not name gets its default, so
 //! rows that have it at the same places are planned together, without these columns; then all of them
 //! are one `INSERT` again.
+//!
+//! All changes are planned here, so that what DataFusion plans wrongly of them is put right on the way:
+//! see [`aliased_delete`], [`insert_query`] and [`stored`].
 
 use crate::aliased_delete;
 use crate::change_rule::{column_of, refuse_twice};
@@ -10,18 +13,20 @@ use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::insert_query;
+use crate::stored;
 use azulejo::column::{ColumnBuilder, ColumnType};
 use azulejo::format::schema::Attribute;
 use azulejo::{Array, ColumnSet};
 use datafusion::catalog::TableProvider;
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, TableReference};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DmlStatement, Expr as PlannedExpr, LogicalPlan, Union};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr, Statement as SqlStatement,
-    TableFactor, TableObject, Value, Values,
+    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, Parens, Query, SetExpr,
+    Statement as SqlStatement, TableFactor, TableObject, Value, Values,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::unparser::expr_to_sql;
@@ -63,17 +68,22 @@ fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Optio
 /// Those of planning; rows of nothing but defaults; columns that an update sets twice.
 pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     refuse_twice(&statement)?;
+    stored::keep_casts(&mut statement);
     if aliased_delete::as_query(&mut statement)? {
         return aliased_delete::of_query(state.statement_to_plan(statement).await?);
     }
-    let statement = with_named(state, statement).await?;
+    let mut statement = with_named(state, statement).await?;
+    if let Some(query) = insert_query::apart(&mut statement) {
+        let plan = insert_query::plan(state, statement, query).await?;
+        return stored::as_they_are(plan);
+    }
     let Some(rows) = Rows::of(&statement) else {
-        return state.statement_to_plan(statement).await;
+        return stored::as_they_are(state.statement_to_plan(statement).await?);
     };
     let columns = rows.columns(state).await?;
     let mut changes: Vec<DmlStatement> = Vec::new();
     for part in rows.apart(&columns)? {
-        match state.statement_to_plan(part).await? {
+        match stored::as_they_are(state.statement_to_plan(part).await?)? {
             LogicalPlan::Dml(change) => changes.push(change),
             _ => return Err(DataFusionError::Internal("an INSERT that is none".into())),
         }
@@ -91,8 +101,33 @@ pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<Logi
     Ok(LogicalPlan::Dml(DmlStatement::new(name, target, op, input)))
 }
 
-/// An `UPDATE` that says what the defaults are which it sets.
+/// An `UPDATE` that says what the defaults are which it sets, and what the columns are which it does not
+/// set, where DataFusion would take another name of the table for one in small letters.
 async fn with_named(state: &SessionState, mut statement: Statement) -> Result<Statement> {
+    if let Statement::Statement(inner) = &mut statement
+        && let SqlStatement::Update(update) = inner.as_mut()
+        && let TableFactor::Table {
+            name,
+            alias: Some(alias),
+            ..
+        } = &update.table.relation
+        && TableReference::from(alias.name.value.as_str())
+            != TableReference::bare(alias.name.value.as_str())
+    {
+        let table = table_of(state, name).await?;
+        let alias = Ident::with_quote('"', alias.name.value.as_str());
+        for field in table.schema().fields() {
+            let mut set = update.assignments.iter().map(|set| column_of(&set.target));
+            if set.any(|column| column == Some(field.name())) {
+                continue;
+            }
+            let column = Ident::with_quote('"', field.name().as_str());
+            update.assignments.push(Assignment {
+                target: AssignmentTarget::ColumnName(ObjectName::from(vec![column.clone()])),
+                value: Expr::CompoundIdentifier(vec![alias.clone(), column]),
+            });
+        }
+    }
     if let Statement::Statement(inner) = &mut statement
         && let SqlStatement::Update(update) = inner.as_mut()
         && update.assignments.iter().any(|set| is_default(&set.value))

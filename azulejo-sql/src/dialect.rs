@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use std::any::TypeId;
 use std::cell::Cell;
+use std::fmt;
 
 /// How many expressions a text may be taken to begin: however short it is, for each of its bytes, and
 /// however long it is.
@@ -15,10 +16,18 @@ const TRIES: (u64, u64, u64) = (100_000, 8, 10_000_000);
 ///
 /// Where a text is wrong the parser tries words such as `NOT`, `CASE` and `CAST` once more as names, each
 /// within all that are around it: twice the time for each of them. So its tries are counted.
-#[derive(Debug)]
 pub struct ArrayDialect {
     generic: GenericDialect,
     tries_left: Cell<u64>,
+    wanted: Option<Box<dyn Fn() -> bool + Send>>,
+}
+
+impl fmt::Debug for ArrayDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArrayDialect")
+            .field("tries_left", &self.tries_left)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ArrayDialect {
@@ -29,7 +38,14 @@ impl ArrayDialect {
         Self {
             generic: GenericDialect,
             tries_left: Cell::new(wanted.clamp(least, most)),
+            wanted: None,
         }
+    }
+
+    /// For who may give up: it is asked at every expression.
+    pub fn while_wanted(mut self, wanted: impl Fn() -> bool + Send + 'static) -> Self {
+        self.wanted = Some(Box::new(wanted));
+        self
     }
 }
 
@@ -73,6 +89,10 @@ impl Dialect for ArrayDialect {
     }
 
     fn parse_prefix(&self, _parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if self.wanted.as_ref().is_some_and(|wanted| !wanted()) {
+            // Whatever is tried instead ends here, too.
+            return Some(Err(ParserError::ParserError("nobody waits for it".into())));
+        }
         match self.tries_left.get().checked_sub(1) {
             Some(left) => {
                 self.tries_left.set(left);

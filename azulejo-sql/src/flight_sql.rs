@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `statement` | from text to plans, and which plans may run; parameters; tickets |
 //! | `ingest` | rows that clients send for a table, as a plan |
-//! | `running` | runs plans within limits; ends what nobody waits for |
+//! | `running` | makes and runs plans within limits; ends what nobody waits for |
 //! | `service` | the protocol |
 //! | `metadata` | catalogs, schemas, tables, keys, types, what the server can do |
 
@@ -59,6 +59,8 @@ pub struct Limits {
     pub time: Duration,
     /// Queries at a time; further ones wait, within their time.
     pub queries: usize,
+    /// Bytes of a statement's text.
+    pub statement: usize,
 }
 
 impl fmt::Debug for FlightSql {
@@ -178,6 +180,7 @@ mod tests {
                 Limits {
                     time: PULSE,
                     queries: 1,
+                    statement: 1,
                 }
             )
         );

@@ -2,12 +2,22 @@
 //!
 //! The dialect reads what many databases have. DataFusion plans queries without some of it in silence:
 //! a sample would be all rows. What chooses or adds rows is refused.
+//!
+//! So are subqueries that planning would not be done with: each within another one takes it twice as
+//! long.
 
 use crate::error::Result;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{GroupByExpr, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Visit,
+    Visitor,
+};
 use std::ops::ControlFlow;
+
+/// What planning subqueries may take, where one costs 1 and each twice what the one around it does: some
+/// tenths of a second.
+const MOST_PLANNING: u64 = 1 << 17;
 
 /// Refuses a statement of which plans would forget a part.
 ///
@@ -15,9 +25,9 @@ use std::ops::ControlFlow;
 /// That it has such a part.
 pub fn refuse(statement: &Statement) -> Result<()> {
     let found = match statement {
-        Statement::Statement(statement) => statement.visit(&mut Forgotten),
+        Statement::Statement(statement) => statement.visit(&mut Forgotten::default()),
         Statement::CopyTo(copy) => match &copy.source {
-            CopyToSource::Query(query) => query.visit(&mut Forgotten),
+            CopyToSource::Query(query) => query.visit(&mut Forgotten::default()),
             CopyToSource::Relation(_) => return Ok(()),
         },
         Statement::Explain(explain) => return refuse(&explain.statement),
@@ -30,10 +40,72 @@ pub fn refuse(statement: &Statement) -> Result<()> {
 }
 
 /// Looks for them.
-struct Forgotten;
+#[derive(Default)]
+struct Forgotten {
+    /// Subqueries around what is looked at.
+    around: u32,
+    /// What planning those until here takes.
+    planning: u64,
+}
+
+/// Whether equal rows count as often as they come: plans would keep all of them, or none.
+fn counts_rows(body: &SetExpr) -> bool {
+    let SetExpr::SetOperation {
+        left,
+        op,
+        set_quantifier,
+        right,
+    } = body
+    else {
+        return false;
+    };
+    let all = matches!(
+        set_quantifier,
+        SetQuantifier::All | SetQuantifier::AllByName
+    );
+    let kept = matches!(op, SetOperator::Union);
+    all && !kept || counts_rows(left) || counts_rows(right)
+}
+
+/// Whether an expression is a query of its own.
+fn is_subquery(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. }
+    )
+}
 
 impl Visitor for Forgotten {
     type Break = String;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        if is_subquery(expr) {
+            self.planning += 1_u64.checked_shl(self.around).unwrap_or(MOST_PLANNING);
+            self.around += 1;
+        }
+        match self.planning <= MOST_PLANNING {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(
+                "subqueries within each other are planned 17 deep, and less deep where there are many: name them by WITH, or join".into(),
+            ),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+        if is_subquery(expr) {
+            self.around -= 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
+        match counts_rows(&query.body) {
+            true => ControlFlow::Break(
+                "EXCEPT ALL and INTERSECT ALL: number equal rows by row_number() OVER (PARTITION BY ..), and leave out ALL".into(),
+            ),
+            false => ControlFlow::Continue(()),
+        }
+    }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
         let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) =

@@ -21,7 +21,8 @@ use std::sync::Arc;
 /// All functions.
 pub fn all() -> Vec<ScalarUDF> {
     let of_tiles = OF_TILES.map(|name| ScalarUDF::from(TileFunction::new(name)));
-    of_tiles.into_iter().chain([Bucket::new().into()]).collect()
+    let others = [Bucket::new().into(), crate::stored::function()];
+    of_tiles.into_iter().chain(others).collect()
 }
 
 /// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the

@@ -48,9 +48,11 @@
 //! | `time_rule` | times beside moments of finer units, and of years that nanoseconds do not reach |
 //! | `time_of_day` | spans that tables show as times of day |
 //! | `aliased_delete` | `DELETE FROM t AS u` |
-//! | `default_values` | `DEFAULT` among the values of an `INSERT` |
+//! | `default_values`, `insert_query` | `DEFAULT` among the values of an `INSERT`; values within its query |
+//! | `stored` | values that would become others where they are stored: refused |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule`, `set_rule` | `min` and `max` of reals in groups; joins by labels that are numbers; `ANY` and `ALL` |
+//! | `membership_rule` | `NOT IN` beside nulls |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -88,8 +90,10 @@ pub mod foreign;
 mod forgotten;
 mod functions;
 mod giving_up;
+mod insert_query;
 mod label_rule;
 mod listing;
+mod membership_rule;
 mod metadata_tables;
 mod new_array;
 mod part_stream;
@@ -100,6 +104,7 @@ mod selection;
 mod session;
 mod set_rule;
 mod statistics;
+mod stored;
 mod table;
 mod table_key;
 mod target;
@@ -118,6 +123,7 @@ pub use external_table::ArrayTableFactory;
 pub use scan::ArrayScan;
 pub use session::{
     ends_statement, run, session, session_in, session_of_tables, session_with, sql, statements,
+    statements_while,
 };
 pub use table::{ArrayTable, CellsAPartition, TableOptions};
 pub use yield_rule::YieldRule;

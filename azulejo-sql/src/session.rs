@@ -13,6 +13,7 @@ use crate::forgotten;
 use crate::functions;
 use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
+use crate::membership_rule::MembershipRule;
 use crate::set_rule::SetRule;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
@@ -100,6 +101,7 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(SetRule))
+        .with_analyzer_rule(Arc::new(MembershipRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
@@ -147,8 +149,23 @@ pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFram
 /// # Errors
 /// Text that is no SQL, and clauses that plans would forget in silence.
 pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
-    let dialect = ArrayDialect::of(text);
-    let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
+    read(text, &ArrayDialect::of(text))
+}
+
+/// As [`statements`], for who may give up meanwhile: of a long text that is wrong the parser takes a
+/// minute to find out. It asks before each expression whether it is to go on.
+///
+/// # Errors
+/// As those of [`statements`]; that it is not wanted any longer.
+pub fn statements_while(
+    text: &str,
+    wanted: impl Fn() -> bool + Send + 'static,
+) -> Result<VecDeque<Statement>> {
+    read(text, &ArrayDialect::of(text).while_wanted(wanted))
+}
+
+fn read(text: &str, dialect: &ArrayDialect) -> Result<VecDeque<Statement>> {
+    let mut parser = DFParserBuilder::new(text).with_dialect(dialect).build()?;
     let statements = parser.parse_statements()?;
     statements.iter().try_for_each(forgotten::refuse)?;
     Ok(statements)
@@ -203,7 +220,9 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
 
 #[cfg(test)]
 mod tests {
-    use super::{ends_statement, statements};
+    use super::{ends_statement, statements, statements_while};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// An expression within others, so deep.
     fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
@@ -243,6 +262,53 @@ mod tests {
             vec!["CASE WHEN 1 = 1 THEN 2 END"; 20_000].join(", ")
         );
         statements(&many).expect("many expressions");
+    }
+
+    #[test]
+    fn who_gives_up_waits_for_no_parser() {
+        let text = nested("NOT (", "true true", ")", 40);
+        let asked = Arc::new(AtomicUsize::new(0));
+        let times = Arc::clone(&asked);
+        let wanted = move || times.fetch_add(1, Ordering::SeqCst) < 10;
+        assert!(statements_while(&text, wanted).is_err());
+        // On its way out it begins what it would try instead.
+        let times = asked.load(Ordering::SeqCst);
+        assert!(times < 1000, "{times}");
+        assert!(statements_while("SELECT 1 + 2", || true).is_ok());
+    }
+
+    #[test]
+    fn subqueries_that_would_be_planned_for_minutes_are_refused() {
+        let within = |depth: usize| {
+            (0..depth).fold("SELECT 1".to_owned(), |query, _| {
+                format!("SELECT ({query})")
+            })
+        };
+        assert!(statements(&within(16)).is_ok());
+        let error = statements(&within(18)).expect_err("too deep").to_string();
+        assert!(error.contains("subqueries"), "{error}");
+        let many = |depth: usize, times: usize| {
+            format!(
+                "SELECT {}",
+                vec![format!("({})", within(depth)); times].join(", ")
+            )
+        };
+        assert!(statements(&many(3, 2_000)).is_ok());
+        assert!(statements(&many(14, 20)).is_err());
+    }
+
+    #[test]
+    fn set_operations_that_would_count_wrong_are_refused() {
+        for text in [
+            "SELECT 1 EXCEPT ALL SELECT 2",
+            "SELECT * FROM (SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 2)",
+        ] {
+            let error = statements(text).expect_err(text).to_string();
+            assert!(error.contains("row_number"), "{error}");
+        }
+        for text in ["SELECT 1 EXCEPT SELECT 2", "SELECT 1 UNION ALL SELECT 2"] {
+            statements(text).expect(text);
+        }
     }
 
     #[test]

@@ -80,6 +80,14 @@ pub struct FlightSqlArgs {
     /// Queries at a time; further ones wait
     #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "zarr")]
     pub queries: usize,
+    /// Bytes that the text of a statement may have; rows in bulk are no text
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1 << 20,
+        conflicts_with = "zarr"
+    )]
+    pub statement_size: usize,
 }
 
 /// What `view` takes.

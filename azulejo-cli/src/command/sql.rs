@@ -15,11 +15,13 @@ use crate::interrupt;
 use crate::session::Session;
 use crate::terminal::Output;
 use azulejo_sql::{ArrayCatalog, TableOptions};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::TableReference;
 use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -42,6 +44,9 @@ struct Queries {
 /// whether it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The stack of a thread: plans are as deep as statements.
+const STACK: usize = 8 << 20;
+
 /// Runs the command.
 pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
     let queries = Queries::new(session, args)?;
@@ -53,6 +58,7 @@ pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
 impl Queries {
     fn new(session: &Session, args: &SqlArgs) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_stack_size(STACK)
             .enable_all()
             .build()?;
         let partitions = args.partitions.unwrap_or(session.context.threads()).max(1);
@@ -115,7 +121,8 @@ impl Queries {
     fn run(&self, session: &mut Session, text: &str) -> Result<()> {
         // As editors of Windows begin files.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let statements = azulejo_sql::statements(text).map_err(error_of)?;
+        let wanted = || interrupt::check().is_ok();
+        let statements = azulejo_sql::statements_while(text, wanted).map_err(error_of)?;
         for statement in statements {
             self.runtime.block_on(async {
                 let work = pin!(self.statement(session, statement));
@@ -135,12 +142,9 @@ impl Queries {
         session: &mut Session,
         statement: datafusion::sql::parser::Statement,
     ) -> Result<()> {
-        let frame = azulejo_sql::run(&self.context, statement)
-            .await
-            .map_err(error_of)?;
-        let mut rows = Rows::new(self.format, frame.schema().inner())?;
-        let tasks = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(error_of)?;
+        let planned = planned(self.context.clone(), statement).await;
+        let (schema, tasks, plan) = planned.map_err(error_of)?;
+        let mut rows = Rows::new(self.format, &schema)?;
         let progress = QueryProgress::new(session, &plan);
         let mut batches = execute_stream(plan, tasks).map_err(error_of)?;
         while let Some(batch) = progress.during(batches.next()).await {
@@ -150,6 +154,35 @@ impl Queries {
         drop(progress);
         rows.finish(session)
     }
+}
+
+/// The columns of a statement's rows, what it runs in, and its plan.
+type Planned = (SchemaRef, Arc<TaskContext>, Arc<dyn ExecutionPlan>);
+
+/// Plans on another thread, which that may keep busy: who waits hears all the same that the program is to
+/// end. Then it ends where it next waits.
+async fn planned(
+    context: SessionContext,
+    statement: datafusion::sql::parser::Statement,
+) -> std::result::Result<Planned, DataFusionError> {
+    let (asked, _waiting) = tokio::sync::mpsc::channel::<()>(1);
+    let runtime = tokio::runtime::Handle::current();
+    let made = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async {
+            let work = async {
+                let frame = azulejo_sql::run(&context, statement).await?;
+                let schema = Arc::clone(frame.schema().inner());
+                let tasks = Arc::new(frame.task_ctx());
+                Ok((schema, tasks, frame.create_physical_plan().await?))
+            };
+            match select(pin!(work), pin!(asked.closed())).await {
+                Either::Left((made, _)) => made,
+                Either::Right(_) => Err(DataFusionError::Execution("nobody waits for it".into())),
+            }
+        })
+    });
+    made.await
+        .map_err(|error| DataFusionError::External(Box::new(error)))?
 }
 
 /// What queries run in: joins, sorts and groups may take as much memory as reads may; what does not

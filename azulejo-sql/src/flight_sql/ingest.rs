@@ -2,6 +2,7 @@
 
 use super::running::status;
 use crate::error::Result as SqlResult;
+use crate::stored;
 use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::server::PeekableFlightDataStream;
@@ -14,7 +15,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::SessionContext;
@@ -70,7 +71,7 @@ pub async fn plan(
             target.get_column_default(column).cloned()
         })?;
         let columns = columns.into_iter().map(|(name, value, kind)| {
-            let value = value.cast_to(&kind, rows.schema())?;
+            let value = stored::as_it_is(value, &kind, rows.schema(), &name)?;
             Ok(value.alias(name))
         });
         let rows = rows

@@ -3,7 +3,7 @@
 use super::Limits;
 use super::ingest;
 use super::metadata::{self, Metadata};
-use super::running::Running;
+use super::running::{End, Running};
 use super::session::{SharedSession, shared};
 use super::statement::{Bound, Statements, parameters};
 use crate::error::Result as SqlResult;
@@ -58,7 +58,7 @@ impl Service {
         let session = shared(session);
         Ok(Self {
             session: session.clone(),
-            statements: Statements::new(session.clone(), writable),
+            statements: Statements::new(session.clone(), writable, limits.statement),
             running: Running::new(session.clone(), limits),
             metadata: Arc::new(Metadata::new(session, writable, limits)?),
         })
@@ -76,17 +76,42 @@ impl Service {
         info(&sent_schema(plan.schema().inner()), &ticket, request)
     }
 
+    /// The plan of a query.
+    async fn plan_of(&self, bound: &Bound, end: End) -> Result<LogicalPlan, Status> {
+        let (statements, bound) = (self.statements.clone(), bound.clone());
+        let plan = self.running.planned(end, move |asked| async move {
+            statements.plan_of(&bound, &asked).await
+        });
+        plan.await
+    }
+
+    /// What a query will give, and how to get it.
+    async fn info_of_query(
+        &self,
+        bound: &Bound,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        let plan = self.plan_of(bound, self.running.end()).await?;
+        Self::info_of(&plan, bound, request)
+    }
+
     async fn query(&self, bound: &Bound) -> Answer<Rows> {
-        let plan = self.statements.plan_of(bound).await?;
+        let end = self.running.end();
+        let plan = self.plan_of(bound, end).await?;
         let schema = Arc::clone(plan.schema().inner());
-        Ok(encoded(&schema, self.running.rows(plan)))
+        Ok(encoded(&schema, self.running.rows(plan, end)))
     }
 
     /// Makes a statement's changes, one plan after the other.
     async fn change(&self, bound: &Bound) -> Result<i64, Status> {
+        let end = self.running.end();
+        let (statements, bound) = (self.statements.clone(), bound.clone());
+        let plans = self.running.planned(end, move |asked| async move {
+            statements.changes_of(&bound, &asked).await
+        });
         let mut changed = 0;
-        for plan in self.statements.changes_of(bound).await? {
-            changed += self.running.change(plan).await?;
+        for plan in plans.await? {
+            changed += self.running.change(plan, end).await?;
         }
         Ok(changed)
     }
@@ -208,9 +233,7 @@ impl FlightSqlService for Service {
         query: CommandStatementQuery,
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
-        let bound = Bound::new(&query.query);
-        let plan = self.statements.plan_of(&bound).await?;
-        Self::info_of(&plan, &bound, request)
+        self.info_of_query(&Bound::new(&query.query), request).await
     }
 
     async fn do_get_statement(
@@ -254,8 +277,9 @@ impl FlightSqlService for Service {
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
         self.statements.allow_changes()?;
-        let plan = ingest::plan(&self.session, &command, request).await?;
-        self.running.change(plan).await
+        let end = self.running.end();
+        let plan = end.before(ingest::plan(&self.session, &command, request));
+        self.running.change(plan.await?, end).await
     }
 
     async fn do_action_create_prepared_statement(
@@ -263,7 +287,13 @@ impl FlightSqlService for Service {
         query: ActionCreatePreparedStatementRequest,
         _request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let plan = self.statements.plan(&query.query).await?;
+        let (statements, text) = (self.statements.clone(), query.query.clone());
+        let plan = self
+            .running
+            .planned(self.running.end(), move |asked| async move {
+                statements.plan(&text, &asked).await
+            });
+        let plan = plan.await?;
         // A change has no rows to describe, by which clients know it.
         let dataset_schema = match &plan {
             LogicalPlan::Dml(_) => Bytes::new(),
@@ -315,8 +345,7 @@ impl FlightSqlService for Service {
         request: Request<FlightDescriptor>,
     ) -> Answer<FlightInfo> {
         let bound = Bound::decode(&query.prepared_statement_handle)?;
-        let plan = self.statements.plan_of(&bound).await?;
-        Self::info_of(&plan, &bound, request)
+        self.info_of_query(&bound, request).await
     }
 
     async fn do_get_prepared_statement(
@@ -373,7 +402,8 @@ impl FlightSqlService for Service {
         query: CommandGetTables,
         _request: Request<Ticket>,
     ) -> Answer<Rows> {
-        one(self.metadata.tables(query, &sent_schema).await?)
+        let tables = self.metadata.tables(query, &sent_schema);
+        one(self.running.end().before(tables).await?)
     }
 
     async fn get_flight_info_table_types(
@@ -423,7 +453,8 @@ impl FlightSqlService for Service {
         query: CommandGetPrimaryKeys,
         _request: Request<Ticket>,
     ) -> Answer<Rows> {
-        one(self.metadata.primary_keys(query).await?)
+        let keys = self.metadata.primary_keys(query);
+        one(self.running.end().before(keys).await?)
     }
 
     async fn get_flight_info_exported_keys(

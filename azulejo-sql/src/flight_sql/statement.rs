@@ -1,6 +1,6 @@
 //! Statements: from text to plans, which of them may run, and what stands for them in tickets.
 
-use super::running::status;
+use super::running::{Asked, status};
 use super::session::SharedSession;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
@@ -32,16 +32,31 @@ const READ_ONLY: &str = "this server is read-only";
 pub struct Statements {
     session: SharedSession,
     writable: bool,
+    /// Bytes of a statement.
+    longest: usize,
 }
 
 impl Statements {
-    pub fn new(session: SharedSession, writable: bool) -> Self {
-        Self { session, writable }
+    pub fn new(session: SharedSession, writable: bool, longest: usize) -> Self {
+        Self {
+            session,
+            writable,
+            longest,
+        }
     }
 
     /// The plan of a statement, if it may run here.
-    pub async fn plan(&self, text: &str) -> Result<LogicalPlan, Status> {
-        let mut statements = crate::statements(text).map_err(|error| status(&error))?;
+    pub async fn plan(&self, text: &str, asked: &Asked) -> Result<LogicalPlan, Status> {
+        if text.len() > self.longest {
+            return Err(Status::invalid_argument(format!(
+                "the statement has {} bytes, of which this server reads {} at most: many rows can be sent as parameters, or in bulk",
+                text.len(),
+                self.longest
+            )));
+        }
+        let asked = asked.clone();
+        let statements = crate::statements_while(text, move || asked.still());
+        let mut statements = statements.map_err(|error| status(&error))?;
         let (Some(mut statement), true) = (statements.pop_front(), statements.is_empty()) else {
             return Err(Status::invalid_argument("send one statement at a time"));
         };
@@ -88,8 +103,8 @@ impl Statements {
     }
 
     /// The plan of what a ticket stands for.
-    pub async fn plan_of(&self, bound: &Bound) -> Result<LogicalPlan, Status> {
-        let plan = self.plan(&bound.text).await?;
+    pub async fn plan_of(&self, bound: &Bound, asked: &Asked) -> Result<LogicalPlan, Status> {
+        let plan = self.plan(&bound.text, asked).await?;
         match &bound.parameters {
             None => Ok(plan),
             Some(rows) if rows.num_rows() == 1 => bind(&plan, rows, 0),
@@ -102,8 +117,12 @@ impl Statements {
 
     /// The plans that make the changes of a statement for all rows of parameters: of an `INSERT`
     /// it is one, which all rows go through together.
-    pub async fn changes_of(&self, bound: &Bound) -> Result<Vec<LogicalPlan>, Status> {
-        let plan = self.plan(&bound.text).await?;
+    pub async fn changes_of(
+        &self,
+        bound: &Bound,
+        asked: &Asked,
+    ) -> Result<Vec<LogicalPlan>, Status> {
+        let plan = self.plan(&bound.text, asked).await?;
         let Some(rows) = &bound.parameters else {
             return Ok(vec![plan]);
         };

@@ -33,6 +33,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 const TOKEN: &str = "9f8e7d6c";
 const MEMORY: usize = 64 << 20;
+const STATEMENT: usize = 1 << 20;
 
 type Client = FlightSqlServiceClient<Channel>;
 
@@ -54,6 +55,7 @@ fn limits() -> Limits {
     Limits {
         time: Duration::from_secs(60),
         queries: 4,
+        statement: STATEMENT,
     }
 }
 
@@ -646,6 +648,7 @@ async fn limits_hold_and_nobody_is_waited_for() -> TestResult {
     let short = Limits {
         time: Duration::from_secs(2),
         queries: 1,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, short).await?;
     let mut first = client(&serving).await?;
@@ -673,6 +676,7 @@ async fn limits_hold_and_nobody_is_waited_for() -> TestResult {
     let long = Limits {
         time: Duration::from_secs(3600),
         queries: 1,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, long).await?;
     let mut gone = client(&serving).await?;
@@ -733,6 +737,7 @@ async fn joins_that_never_wait_leave_their_threads() -> TestResult {
     let short = Limits {
         time: Duration::from_secs(1),
         queries: 8,
+        statement: STATEMENT,
     };
     let serving = serve(|server| server, short).await?;
     let mut client = client(&serving).await?;
@@ -825,5 +830,52 @@ async fn a_server_that_ends_gives_no_short_answer() -> TestResult {
         context.array(&uri).delete()?;
         make(&context, &uri, 1000)?;
     }
+    Ok(())
+}
+
+/// What keeps the parser busy for a minute ends with its time, and keeps nobody else waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_are_read_within_their_time_and_beside_others() -> TestResult {
+    let short = Limits {
+        time: Duration::from_secs(4),
+        queries: 4,
+        statement: 1 << 20,
+    };
+    let serving = serve(|server| server, short).await?;
+    let wrong = format!("SELECT {}", "NOT (".repeat(24));
+    let wrong = format!("{wrong}true true{}", ")".repeat(24));
+    // So long that it is tried for as long as the parser goes on.
+    let wrong = format!("{wrong} -- {}", "x".repeat(900_000));
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        let (mut client, wrong) = (client(&serving).await?, wrong.clone());
+        busy.push(tokio::spawn(async move {
+            let begun = Instant::now();
+            let failed = client.execute(wrong, None).await.is_err();
+            (failed, begun.elapsed())
+        }));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut other = client(&serving).await?;
+    let begun = Instant::now();
+    assert_eq!(query(&mut other, "SELECT 1").await?, ["1"]);
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begun.elapsed()
+    );
+    for asked in busy {
+        let (failed, took) = asked.await?;
+        assert!(failed && took < Duration::from_secs(15), "{took:?}");
+    }
+    let error = query(&mut other, "SELECT CAST(word AS INT) FROM \"Cells\"").await;
+    let error = error.expect_err("no number").to_string();
+    assert!(!error.to_lowercase().contains("internal"), "{error}");
+    let long = format!("SELECT 1 -- {}", "x".repeat(1 << 20));
+    let error = query(&mut other, &long)
+        .await
+        .expect_err("too long")
+        .to_string();
+    assert!(error.contains("bytes"), "{error}");
     Ok(())
 }

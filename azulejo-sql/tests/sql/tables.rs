@@ -1514,3 +1514,52 @@ async fn text_keys_come_in_the_order_of_sql() -> TestResult {
     assert_eq!(rows(&session, "SELECT count(*) FROM t").await?, ["5"]);
     Ok(())
 }
+
+/// `IN` is null beside nulls, wherever it stands; `<> ALL` is `NOT IN`.
+#[tokio::test]
+async fn membership_beside_nulls_is_null() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (id BIGINT, a BIGINT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://t'",
+        "INSERT INTO t VALUES (1, 1), (2, NULL), (3, 7), (5, 5)",
+        "CREATE EXTERNAL TABLE u (id BIGINT, b BIGINT, g BIGINT, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://u'",
+        "INSERT INTO u VALUES (1, 1, 1), (2, NULL, 2), (3, 8, 3), (4, 7, 1)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    // As PostgreSQL and DuckDB have it.
+    for (condition, expected) in [
+        ("a NOT IN (SELECT b FROM u)", &[][..]),
+        ("a NOT IN (SELECT b FROM u) OR id = 5", &["5"]),
+        (
+            "a NOT IN (SELECT b FROM u WHERE b IS NOT NULL) OR id = 100",
+            &["5"],
+        ),
+        (
+            "a NOT IN (SELECT b FROM u WHERE false) OR id = 100",
+            &["1", "2", "3", "5"],
+        ),
+        ("(a IN (SELECT b FROM u)) IS NULL", &["2", "5"]),
+        ("(a IN (SELECT b FROM u)) IS NOT NULL", &["1", "3"]),
+        ("NOT (a IN (SELECT b FROM u) AND id > 0)", &[]),
+        ("a IN (SELECT b FROM u) OR id = 5", &["1", "3", "5"]),
+        (
+            "CASE WHEN a IN (SELECT b FROM u) THEN false ELSE true END",
+            &["2", "5"],
+        ),
+        ("a NOT IN (SELECT b FROM u WHERE u.g = t.id)", &["3", "5"]),
+        ("a NOT IN (SELECT b FROM u WHERE u.g > t.id)", &["3", "5"]),
+        ("a <> ALL (SELECT b FROM u)", &[]),
+        ("a <> ALL (SELECT b FROM u WHERE b > 1)", &["1", "5"]),
+        ("a = ANY (SELECT b FROM u)", &["1", "3"]),
+        ("NOT (a = ANY (SELECT b FROM u WHERE b > 1))", &["1", "5"]),
+    ] {
+        let query = format!("SELECT id FROM t WHERE {condition} ORDER BY id");
+        assert_eq!(rows(&session, &query).await?, expected, "{condition}");
+    }
+    // Each with each would take hours.
+    let many = "SELECT count(*) FROM generate_series(1, 400000) AS a(x) WHERE x <> ALL (SELECT 2 * y FROM generate_series(1, 400000) AS b(y))";
+    assert_eq!(rows(&session, many).await?, ["200000"]);
+    Ok(())
+}

@@ -1496,3 +1496,106 @@ async fn rows_replace_others_where_keys_tell_them_apart() -> TestResult {
     assert_eq!(rows(&session, "SELECT * FROM several").await?, ["1|2"]);
     Ok(())
 }
+
+/// Values are stored as they are: what a column has no room for is refused, unless it is said that it is
+/// to be cut.
+#[tokio::test]
+async fn no_value_is_stored_as_another_one() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = azulejo_sql::session(&context);
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, a INT, f REAL, moment TIMESTAMP(0), day DATE, flag BOOLEAN, PRIMARY KEY (id)) STORED AS AZULEJO LOCATION 'mem://exact'";
+    rows(&session, create).await?;
+    for statement in [
+        "INSERT INTO t (id, a) VALUES (1, 1), (2, 1.7)",
+        "INSERT INTO t (id, a) SELECT 1, 1.7",
+        "INSERT INTO t (id, a) SELECT value, value / 2.0 FROM generate_series(1, 3)",
+        "INSERT INTO t (id, a) VALUES (1, 1 + 0.5)",
+        "INSERT INTO t (id, a) VALUES (1.5, 1)",
+        "INSERT INTO t (id, a) VALUES (1, DEFAULT), (2, 1.7)",
+        "INSERT INTO t (id, f) VALUES (1, 1e300)",
+        "INSERT INTO t (id, moment) VALUES (1, '2024-05-01 12:00:00.5')",
+        "INSERT INTO t (id, moment) VALUES (1, TIMESTAMP '2024-05-01 12:00:00.5')",
+        "INSERT INTO t (id, day) VALUES (1, '2024-05-01 12:00:00')",
+        "INSERT INTO t (id, day) VALUES (1, TIMESTAMP '2024-05-01 12:00:00')",
+        "INSERT INTO t (id, flag) VALUES (1, 5)",
+        "EXPLAIN INSERT INTO t (id, a) VALUES (1, 1.7)",
+    ] {
+        let error = refused(&session, statement).await;
+        assert!(error.contains("would be stored as"), "{statement}: {error}");
+    }
+    assert_eq!(rows(&session, "SELECT count(*) FROM t").await?, ["0"]);
+    for statement in [
+        "INSERT INTO t VALUES (1, 2.0, 0.1, '2024-05-01 12:00:00', '2024-05-01 00:00:00', 1)",
+        "INSERT INTO t (id, a, moment, day) VALUES (2, CAST(1.7 AS INT), now(), now())",
+        "INSERT INTO t (id, a) SELECT 3, CAST(1.7 AS INT)",
+        "INSERT INTO t (id, a, f) VALUES (4, (2.5)::INT, 'inf')",
+        "INSERT INTO t (id, a) SELECT 5, round(1.7)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    let all = "SELECT id, a FROM t ORDER BY id";
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|2", "2|1", "3|1", "4|2", "5|2"]
+    );
+    let first = "SELECT moment, day, flag FROM t WHERE id = 1";
+    assert_eq!(
+        rows(&session, first).await?,
+        ["2024-05-01T12:00:00|2024-05-01|true"]
+    );
+    let error = refused(&session, "UPDATE t SET a = a / 4.0").await;
+    assert!(error.contains("a: "), "{error}");
+    rows(
+        &session,
+        "UPDATE t SET a = CAST(a / 4.0 AS INT) WHERE id = 1",
+    )
+    .await?;
+    rows(&session, "UPDATE t SET a = a * 4.0 WHERE id = 2").await?;
+    assert_eq!(
+        rows(&session, all).await?,
+        ["1|0", "2|4", "3|1", "4|2", "5|2"]
+    );
+    Ok(())
+}
+
+/// Rows of values within the query of an `INSERT` are not those of its target.
+#[tokio::test]
+async fn values_within_the_query_of_an_insert_are_its_own() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    rows(
+        &session,
+        "INSERT INTO t (id, v) SELECT x * 2, x * 4 FROM (VALUES (3.5), (4.5)) AS n(x)",
+    )
+    .await?;
+    rows(
+        &session,
+        "INSERT INTO t (s, id) WITH n(x) AS (VALUES (11)) SELECT 'x', x FROM n",
+    )
+    .await?;
+    assert_eq!(
+        rows(&session, "SELECT id, v, s FROM t WHERE id > 5 ORDER BY id").await?,
+        ["7|14|∅", "9|18|∅", "11|∅|x"]
+    );
+    Ok(())
+}
+
+/// A table may be called by a name in capitals in an update.
+#[tokio::test]
+async fn updates_of_a_table_by_another_name_in_capitals() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    for (update, expected) in [
+        (
+            "UPDATE t AS \"U\" SET v = \"U\".v + 1 WHERE \"U\".id = 1",
+            "1|11|a",
+        ),
+        ("UPDATE t AS U SET s = 'z' WHERE U.id = 1", "1|11|z"),
+    ] {
+        rows(&session, update).await?;
+        let all = rows(&session, ALL).await?;
+        assert_eq!(all[0], expected, "{update}");
+        assert_eq!(all[1..], BEFORE[1..], "{update}");
+    }
+    Ok(())
+}

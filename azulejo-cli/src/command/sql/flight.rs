@@ -1,6 +1,6 @@
 //! `azulejo serve --flight-sql`: arrays as tables for programs that speak Flight SQL.
 
-use super::{PATIENCE, environment, error_of};
+use super::{PATIENCE, STACK, environment, error_of};
 use crate::args::{FlightSqlArgs, ServeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -34,6 +34,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
     let limits = Limits {
         time: Duration::from_secs(tables.query_time),
         queries: tables.queries,
+        statement: tables.statement_size,
     };
     let mut server = FlightSql::new(&token, limits);
     if let (Some(certificate), Some(key)) = (&tables.tls_cert, &tables.tls_key) {
@@ -43,6 +44,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
         server = server.writable();
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
         .enable_all()
         .build()?;
     let context = shown(session, &args.uri)?;

@@ -1,0 +1,466 @@
+//! Values that a statement stores: as they are, or not at all.
+//!
+//! DataFusion casts them to the types of columns, and casts cut what these have no room for: 1.7 became
+//! 1 in a column of whole numbers, half past a second that second, noon its day. What would be another
+//! value afterwards is refused here. Who wants it cut says so: by `CAST`, `round` or `date_trunc`. Reals
+//! become the nearest ones that there are, unless that is infinite.
+
+use crate::error::Result;
+use crate::table::ArrayTable;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::kernels::cmp::distinct;
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Float64Type, TimeUnit};
+use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::datasource::source_as_provider;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction};
+use datafusion::logical_expr::{
+    ColumnarValue, DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Values, Volatility, WriteOp, lit,
+};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{
+    CaseWhen, CastKind, Expr as SqlExpr, SetExpr, Statement as SqlStatement, Value,
+};
+use std::sync::{Arc, LazyLock};
+
+/// Casts that a statement says of values that it stores are not those that storing them takes: they
+/// are put where plans tell them apart.
+pub fn keep_casts(statement: &mut Statement) {
+    let mut inner = match statement {
+        Statement::Statement(statement) => statement.as_mut(),
+        Statement::Explain(explained) => return keep_casts(&mut explained.statement),
+        _ => return,
+    };
+    while let SqlStatement::Prepare { statement, .. } = inner {
+        inner = statement.as_mut();
+    }
+    match inner {
+        SqlStatement::Insert(insert) => {
+            // Of other queries the casts lie in plans of their own.
+            if let Some(query) = &mut insert.source
+                && let SetExpr::Values(values) = query.body.as_mut()
+            {
+                let all = values.rows.iter_mut().flat_map(|row| &mut row.content);
+                all.for_each(keep_cast);
+            }
+        }
+        SqlStatement::Update(update) => {
+            let all = update.assignments.iter_mut();
+            all.for_each(|set| keep_cast(&mut set.value));
+        }
+        _ => {}
+    }
+}
+
+fn keep_cast(value: &mut SqlExpr) {
+    let is_cast = |value: &SqlExpr| {
+        let mut value = value;
+        while let SqlExpr::Nested(inner) = value {
+            value = inner;
+        }
+        let cast = |kind: &CastKind| matches!(kind, CastKind::Cast | CastKind::DoubleColon);
+        matches!(value, SqlExpr::Cast { kind, .. } if cast(kind))
+    };
+    if is_cast(value) {
+        let said = std::mem::replace(value, SqlExpr::value(Value::Null));
+        *value = SqlExpr::Case {
+            case_token: AttachedToken::empty(),
+            end_token: AttachedToken::empty(),
+            operand: None,
+            conditions: vec![CaseWhen {
+                condition: SqlExpr::value(Value::Boolean(true)),
+                result: said,
+            }],
+            else_result: None,
+        };
+    }
+}
+
+/// A plan whose changes store values as they are, or end with an error.
+///
+/// # Errors
+/// Constant values that would become others.
+pub fn as_they_are(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let checked = plan.transform_down(|plan| {
+        let LogicalPlan::Dml(change) = plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let stores = matches!(change.op, WriteOp::Insert(_) | WriteOp::Update);
+        let provider = source_as_provider(&change.target)?;
+        if !stores || provider.downcast_ref::<ArrayTable>().is_none() {
+            return Ok(Transformed::no(LogicalPlan::Dml(change)));
+        }
+        let rows = Arc::new(rows_of(&change.input)?);
+        let change = DmlStatement::new(change.table_name, change.target, change.op, rows);
+        let change = LogicalPlan::Dml(change);
+        Ok(Transformed::new(change, true, TreeNodeRecursion::Jump))
+    });
+    Ok(checked?.data)
+}
+
+/// The rows of a change, as they are.
+fn rows_of(rows: &LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(rows) = rows else {
+        return Ok(rows.clone());
+    };
+    let names = rows.schema.fields().iter();
+    let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
+    let input = match rows.input.as_ref() {
+        LogicalPlan::Values(values) => {
+            // What the columns of values are called is said above.
+            let of = |column: Column| {
+                let is_it = |expr: &Expr| match expr {
+                    Expr::Alias(alias) => matches!(&*alias.expr, Expr::Column(c) if *c == column),
+                    expr => matches!(expr, Expr::Column(c) if *c == column),
+                };
+                let at = rows.expr.iter().position(is_it);
+                at.and_then(|at| names.get(at).copied())
+                    .unwrap_or("a value")
+            };
+            let of: Vec<&str> = values.schema.columns().into_iter().map(of).collect();
+            let none = DFSchema::empty();
+            let row = |row: &Vec<Expr>| {
+                let cells = row.iter().cloned().zip(&of);
+                let cells = cells.map(|(cell, name)| as_cast(cell, &none, name));
+                cells.collect::<Result<Vec<_>>>()
+            };
+            let checked = values.values.iter().map(row).collect::<Result<Vec<_>>>()?;
+            Arc::new(LogicalPlan::Values(Values {
+                schema: Arc::clone(&values.schema),
+                values: checked,
+            }))
+        }
+        _ => Arc::clone(&rows.input),
+    };
+    let exprs = rows.expr.iter().cloned().zip(names);
+    let exprs = exprs.map(|(expr, name)| as_cast(expr, rows.input.schema(), name));
+    let exprs = exprs.collect::<Result<Vec<_>>>()?;
+    let schema = Arc::clone(&rows.schema);
+    let rows = Projection::try_new_with_schema(exprs, input, schema)?;
+    Ok(LogicalPlan::Projection(rows))
+}
+
+/// An expression whose outermost cast is one that storing it takes.
+fn as_cast(expr: Expr, schema: &DFSchema, name: &str) -> Result<Expr> {
+    match expr {
+        Expr::Alias(Alias {
+            expr,
+            relation,
+            name: alias,
+            metadata,
+        }) => {
+            let expr = as_cast(*expr, schema, name)?;
+            let alias = Alias::new(expr, relation, alias).with_metadata(metadata);
+            Ok(Expr::Alias(alias))
+        }
+        Expr::Cast(Cast { expr, field }) => as_it_is(*expr, field.data_type(), schema, name),
+        expr => Ok(expr),
+    }
+}
+
+/// A value for a column of a type, as it is.
+///
+/// # Errors
+/// Those of casts that there are none of; a constant that would become another value.
+pub fn as_it_is(value: Expr, kind: &DataType, schema: &DFSchema, name: &str) -> Result<Expr> {
+    if let Expr::Literal(constant, _) = &value {
+        // What cannot be cast at all says so where it is.
+        if let Ok(stored) = constant.cast_to(kind)
+            && may_change(&constant.data_type(), kind)
+        {
+            check(&constant.to_array()?, &stored.to_array()?, name)?;
+        }
+        return value.cast_to(kind, schema);
+    }
+    // What the clock says has no end of digits.
+    let is_now = value.exists(|part| {
+        Ok(matches!(part, Expr::ScalarFunction(call)
+            if call.args.is_empty() && call.func.signature().volatility == Volatility::Stable))
+    })?;
+    let open = value.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))?;
+    let changes = match value.get_type(schema) {
+        // That of a parameter which a query gives is not known yet.
+        Ok(own) => own != *kind && (open || own.is_null() || may_change(&own, kind)),
+        Err(_) => open,
+    };
+    if is_now || !changes {
+        return value.cast_to(kind, schema);
+    }
+    let none = ScalarValue::try_from(kind)?;
+    let args = vec![value, lit(none), lit(name)];
+    let call = ScalarFunction::new_udf(Arc::clone(&AS_IT_IS), args);
+    Ok(Expr::ScalarFunction(call))
+}
+
+/// Whether a value of a type may be another one once it has been cast.
+fn may_change(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    match (from, to) {
+        (from, to) if from == to => false,
+        (D::Dictionary(_, from), to) => may_change(from, to),
+        (from, D::Dictionary(_, to)) => may_change(from, to),
+        (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), to) => match to {
+            D::List(to) | D::LargeList(to) | D::FixedSizeList(to, _) => {
+                may_change(from.data_type(), to.data_type())
+            }
+            _ => false,
+        },
+        (from, to) if from.is_floating() || from.is_decimal() => {
+            to.is_numeric() || *to == D::Boolean
+        }
+        (from, D::Boolean) => from.is_integer(),
+        (from, to) if is_text(from) => {
+            to.is_floating() || matches!(to, D::Timestamp(..) | D::Date32)
+        }
+        (D::Timestamp(from, _), D::Timestamp(to, _))
+        | (D::Duration(from), D::Duration(to))
+        | (D::Time64(from), D::Time64(to) | D::Time32(to))
+        | (D::Time32(from), D::Time32(to)) => ticks(*from) > ticks(*to),
+        (D::Timestamp(..) | D::Date64, D::Date32 | D::Date64 | D::Timestamp(..))
+        | (D::Interval(_), D::Duration(_)) => true,
+        _ => false,
+    }
+}
+
+/// Ticks of a second.
+fn ticks(unit: TimeUnit) -> u64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
+}
+
+/// A cast in which what there is none of is null.
+fn cast_safely(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
+    let options = CastOptions {
+        safe: true,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(values, kind, &options)?)
+}
+
+/// That values are what they were before a cast.
+fn check(before: &ArrayRef, after: &ArrayRef, name: &str) -> Result<()> {
+    use DataType as D;
+    if let D::Dictionary(_, kind) = before.data_type() {
+        return check(&cast_safely(before, kind)?, after, name);
+    }
+    if let D::Dictionary(_, kind) = after.data_type() {
+        return check(before, &cast_safely(after, kind)?, name);
+    }
+    if let (Some(before), Some(after)) = (items(before), items(after)) {
+        return match before.len() == after.len() {
+            true => check(&before, &after, name),
+            false => Ok(()),
+        };
+    }
+    let Some(changed) = changed(before, after)? else {
+        return Ok(());
+    };
+    Err(DataFusionError::Plan(format!(
+        "{name}: {} would be stored as {}; CAST (or round, date_trunc) says that it is to be cut",
+        array_value_to_string(before, changed)?,
+        array_value_to_string(after, changed)?,
+    )))
+}
+
+/// The items of lists.
+fn items(lists: &ArrayRef) -> Option<ArrayRef> {
+    Some(Arc::clone(match lists.data_type() {
+        DataType::List(_) => lists.as_list::<i32>().values(),
+        DataType::LargeList(_) => lists.as_list::<i64>().values(),
+        DataType::FixedSizeList(..) => lists.as_fixed_size_list().values(),
+        _ => return None,
+    }))
+}
+
+/// The first row in which a value is another one.
+fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
+    use DataType as D;
+    let (from, to) = (before.data_type(), after.data_type());
+    if !may_change(from, to) {
+        return Ok(None);
+    }
+    if to.is_floating() {
+        // Of text that reads as infinite what it says is looked at: it may say just that.
+        let says_infinite = |row: usize| {
+            is_text(from)
+                && array_value_to_string(before, row)
+                    .is_ok_and(|text| text.to_ascii_lowercase().contains("inf"))
+        };
+        let was = cast_safely(before, &D::Float64)?;
+        let is = cast_safely(after, &D::Float64)?;
+        let (was, is) = (
+            was.as_primitive::<Float64Type>(),
+            is.as_primitive::<Float64Type>(),
+        );
+        let lost = |&row: &usize| {
+            let beyond = was.is_valid(row) && is.is_valid(row) && is.value(row).is_infinite();
+            beyond && (was.value(row).is_finite() || is_text(from) && !says_infinite(row))
+        };
+        return Ok((0..was.len()).find(lost));
+    }
+    if is_text(from) {
+        // Years that nanoseconds do not reach have microseconds.
+        for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {
+            let zone = match to {
+                D::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            let fine = D::Timestamp(unit, zone);
+            let (was, is) = (cast_safely(before, &fine)?, cast_safely(after, &fine)?);
+            let differ = distinct(&was, &is)?;
+            let known = |row: &usize| was.is_valid(*row) && is.is_valid(*row);
+            let row = (0..differ.len()).find(|row| differ.value(*row) && known(row));
+            if row.is_some() {
+                return Ok(row);
+            }
+        }
+        return Ok(None);
+    }
+    let again = cast_safely(after, from)?;
+    if from.is_floating() {
+        // -0.0 is 0.
+        let was = cast_safely(before, &D::Float64)?;
+        let is = cast_safely(&again, &D::Float64)?;
+        let mut pairs = was.as_primitive::<Float64Type>().iter();
+        let is = is.as_primitive::<Float64Type>();
+        let mut others = is.iter();
+        return Ok(pairs.position(|was| was != others.next().flatten()));
+    }
+    let differ = distinct(before, &again)?;
+    Ok((0..differ.len()).find(|row| differ.value(*row)))
+}
+
+/// What plans call.
+static AS_IT_IS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(function()));
+
+/// The function that casts a value, its first argument, to the type of the second, if it stays what
+/// it is; the third is what it is for.
+pub fn function() -> ScalarUDF {
+    ScalarUDF::from(AsItIs {
+        signature: Signature::any(3, Volatility::Immutable),
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AsItIs {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for AsItIs {
+    fn name(&self) -> &str {
+        "stored_as_it_is"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [_, kind, _] => Ok(kind.clone()),
+            _ => Err(DataFusionError::Plan(format!(
+                "{} takes a value, one of the type that it is to have, and a name",
+                self.name()
+            ))),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let kind = args.return_field.data_type();
+        let mut given = args.args.into_iter();
+        let value = given
+            .next()
+            .ok_or_else(|| DataFusionError::Internal("a function without its argument".into()))?;
+        let name = match given.nth(1) {
+            Some(ColumnarValue::Scalar(name)) => name.try_as_str().flatten().map(str::to_owned),
+            _ => None,
+        };
+        let stored = value.cast_to(kind, None)?;
+        // Of one value one is looked at.
+        let before = value.to_array(if is_one(&value) { 1 } else { args.number_rows })?;
+        let after = stored.to_array(if is_one(&stored) { 1 } else { args.number_rows })?;
+        check(&before, &after, name.as_deref().unwrap_or("a value"))?;
+        Ok(stored)
+    }
+}
+
+fn is_one(value: &ColumnarValue) -> bool {
+    matches!(value, ColumnarValue::Scalar(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_becomes_another_value_is_told() {
+        use DataType as D;
+        let seconds = || D::Timestamp(TimeUnit::Second, None);
+        let told = |value: ScalarValue, kind: &DataType| {
+            let before = value.to_array().expect("a value");
+            let after = value.cast_to(kind).and_then(|after| after.to_array());
+            let after = after.expect("one of the other type");
+            check(&before, &after, "c").is_err()
+        };
+        for (value, kind, expected) in [
+            (ScalarValue::from(1.7), D::Int32, true),
+            (ScalarValue::from(2.0), D::Int32, false),
+            (ScalarValue::from(-0.0), D::Int32, false),
+            (ScalarValue::Float64(None), D::Int32, false),
+            (ScalarValue::Decimal128(Some(17), 3, 1), D::Int64, true),
+            (ScalarValue::Decimal128(Some(20), 3, 1), D::Int64, false),
+            (ScalarValue::from(0.1), D::Float32, false),
+            (ScalarValue::from(1e300), D::Float32, true),
+            (ScalarValue::from(f64::INFINITY), D::Float32, false),
+            (ScalarValue::from(f64::NAN), D::Float32, false),
+            (ScalarValue::from("1e300"), D::Float32, true),
+            (ScalarValue::from("inf"), D::Float32, false),
+            (ScalarValue::from(5_i64), D::Boolean, true),
+            (ScalarValue::from(1_i64), D::Boolean, false),
+            (ScalarValue::from("2024-05-01 12:00:00.5"), seconds(), true),
+            (ScalarValue::from("2024-05-01 12:00:00"), seconds(), false),
+            (ScalarValue::from("9999-05-01 12:00:00.5"), seconds(), true),
+            (ScalarValue::from("9999-05-01 12:00:00"), seconds(), false),
+            (ScalarValue::from("2024-05-01 12:00:00"), D::Date32, true),
+            (ScalarValue::from("2024-05-01"), D::Date32, false),
+            (
+                ScalarValue::TimestampMillisecond(Some(1_500), None),
+                seconds(),
+                true,
+            ),
+            (
+                ScalarValue::TimestampMillisecond(Some(-2_000), None),
+                seconds(),
+                false,
+            ),
+            (
+                ScalarValue::TimestampSecond(Some(86_401), None),
+                D::Date32,
+                true,
+            ),
+            (
+                ScalarValue::DurationNanosecond(Some(1)),
+                D::Duration(TimeUnit::Second),
+                true,
+            ),
+        ] {
+            assert_eq!(told(value.clone(), &kind), expected, "{value:?} as {kind}");
+        }
+    }
+}
