@@ -10,7 +10,7 @@ use azulejo_format::{CellValNum, Datatype, Range};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// One value.
+/// One value, with all its digits: as messages say it.
 pub fn value(datatype: Datatype, bytes: &[u8]) -> String {
     fn number<T: Native + std::fmt::Display>(bytes: &[u8]) -> String {
         if bytes.len() < T::SIZE {
@@ -24,12 +24,70 @@ pub fn value(datatype: Datatype, bytes: &[u8]) -> String {
     dispatch!(datatype.physical(), T => number::<T>(bytes))
 }
 
+/// One value, as dumps say it: reals as C++'s streams write them.
+fn shown(datatype: Datatype, bytes: &[u8]) -> String {
+    if !datatype.is_real() || bytes.len() < datatype.size() {
+        value(datatype, bytes)
+    } else if datatype == Datatype::Float32 {
+        real(f32::read(bytes).into())
+    } else {
+        real(f64::read(bytes))
+    }
+}
+
+/// A real of six digits, by `%g`.
+fn real(value: f64) -> String {
+    /// Digits that are written.
+    const PRECISION: i32 = 6;
+    if value.is_nan() {
+        return if value.is_sign_negative() {
+            "-nan".into()
+        } else {
+            "nan".into()
+        };
+    }
+    let rounded = format!("{value:.5e}");
+    let parts = rounded
+        .split_once('e')
+        .and_then(|(digits, exponent)| Some((digits, exponent.parse::<i32>().ok()?)));
+    let Some((digits, exponent)) = parts else {
+        return rounded; // Infinite.
+    };
+    let without_zeros = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    if (-4..PRECISION).contains(&exponent) {
+        let places = usize::try_from(PRECISION - 1 - exponent).unwrap_or(0);
+        return without_zeros(&format!("{value:.places$}"));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    let exponent = exponent.unsigned_abs();
+    format!("{}e{sign}{exponent:02}", without_zeros(digits))
+}
+
+/// A character of text of any width: as it is, or by its number.
+fn character(bytes: &[u8]) -> String {
+    match bytes {
+        [byte, rest @ ..] if rest.iter().all(|b| *b == 0) && (b' '..=b'~').contains(byte) => {
+            char::from(*byte).to_string()
+        }
+        _ => {
+            let digits = bytes.iter().rev().map(|byte| format!("{byte:02x}"));
+            format!("\\x{}", digits.collect::<String>())
+        }
+    }
+}
+
 /// A range, as `[1, 10]`.
 pub fn range(datatype: Datatype, range: &Range) -> String {
     format!(
         "[{}, {}]",
-        value(datatype, &range.start),
-        value(datatype, &range.end)
+        shown(datatype, &range.start),
+        shown(datatype, &range.end)
     )
 }
 
@@ -44,9 +102,9 @@ fn fill(attribute: &Attribute) -> String {
         .chunks(datatype.size().max(1))
         .map(|bytes| {
             if text {
-                bytes.iter().map(|b| format!("\\x{b:02x}")).collect()
+                character(bytes)
             } else {
-                value(datatype, bytes)
+                shown(datatype, bytes)
             }
         });
     values.collect::<Vec<String>>().join(", ")
@@ -84,6 +142,7 @@ fn filter(filter: &Filter) -> String {
             offset,
             byte_width,
         } => {
+            let (scale, offset) = (real(*scale), real(*offset));
             format!("FloatScalingFilter: BYTE_WIDTH={byte_width}, SCALE={scale}, OFFSET={offset}")
         }
         Filter::Xor => "XORFilter".into(),
@@ -138,7 +197,7 @@ pub fn dimension(dimension: &Dimension) -> String {
     let extent = dimension
         .tile_extent
         .as_ref()
-        .map(|bytes| value(dimension.datatype, bytes));
+        .map(|bytes| shown(dimension.datatype, bytes));
     let mut out = format!(
         "### Dimension ###\n- Name: {}\n- Type: {}\n- Cell val num: {}\n- Domain: {}\n- Tile extent: {}\n- Filters",
         dimension.name,
@@ -251,9 +310,6 @@ pub fn schema(schema: &ArraySchema, enumerations: &[Arc<Enumeration>]) -> String
     for each in &schema.attributes {
         let _ = write!(out, "\n{}", attribute(each));
     }
-    for each in &schema.dimension_labels {
-        let _ = write!(out, "\n{}", label(each));
-    }
     for reference in &schema.enumerations {
         match enumerations.iter().find(|e| e.name == reference.name) {
             Some(found) => {
@@ -268,10 +324,57 @@ pub fn schema(schema: &ArraySchema, enumerations: &[Arc<Enumeration>]) -> String
             }
         }
     }
+    for each in &schema.dimension_labels {
+        let _ = write!(out, "\n{}", label(each));
+    }
     let _ = write!(
         out,
         "\n{}",
         current_domain(&schema.domain, &schema.current_domain)
     );
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_the_reference_writes_them() {
+        for (value, text) in [
+            (0.1, "0.1"),
+            (-1.0 / 3.0, "-0.333333"),
+            (1e300, "1e+300"),
+            (1e6, "1e+06"),
+            (999_999.5, "1e+06"),
+            (100_000.0, "100000"),
+            (123_456_789.0, "1.23457e+08"),
+            (1e-5, "1e-05"),
+            (0.0001, "0.0001"),
+            (2.5e-310, "2.5e-310"),
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.5, "1.5"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN.copysign(1.0), "nan"),
+            (f64::NAN.copysign(-1.0), "-nan"),
+        ] {
+            assert_eq!(shown(Datatype::Float64, &value.to_le_bytes()), text);
+        }
+        let third = (1f32 / 3.0).to_le_bytes();
+        assert_eq!(shown(Datatype::Float32, &third), "0.333333");
+        let number = 1_234_567i64.to_le_bytes();
+        assert_eq!(shown(Datatype::Int64, &number), "1234567");
+        for (bytes, text) in [
+            (&b"A"[..], "A"),
+            (b"\x80", "\\x80"),
+            (b"\0", "\\x00"),
+            (b"A\0", "A"),
+            (b"\xac\x20", "\\x20ac"),
+            (b"\xe4\0\0\0", "\\x000000e4"),
+        ] {
+            assert_eq!(character(bytes), text);
+        }
+    }
 }

@@ -13,8 +13,9 @@ use azulejo::storage::{
     Entry, ObjectScheme, ReadInto, ReadRange, ReadRequest, StorePath, Upload, Uri,
 };
 use std::collections::HashMap;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, OsStr, c_char};
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -254,6 +255,57 @@ impl Iterator for Walk {
     }
 }
 
+/// URI, size, and whether it is a folder.
+type Named = (CString, u64, bool);
+
+/// What of a local folder has names that are not UTF-8, which no path of the engine's can say; if
+/// `deep`, with all that lies below these.
+fn unspeakable(folder: &Location, deep: bool) -> Result<Vec<Named>> {
+    if folder.path.scheme() != "file" {
+        return Ok(Vec::new());
+    }
+    let path = folder.path.to_string();
+    let uri = path.trim_end_matches('/').as_bytes();
+    let mut found = Vec::new();
+    let speakable = |name: &OsStr| name.to_str().is_some();
+    list_bytes(uri, folder.path.as_native(), &speakable, deep, &mut found)
+        .map_err(|error| Failure::new(format!("Cannot list '{}'; {error}", folder.path)))?;
+    Ok(found)
+}
+
+/// What a local folder holds but for some names; if `deep`, with all that lies below. As in other
+/// listings, links to folders are not entered, and those that lead nowhere passed by.
+fn list_bytes(
+    uri: &[u8],
+    folder: &Path,
+    but_for: &dyn Fn(&OsStr) -> bool,
+    deep: bool,
+    found: &mut Vec<Named>,
+) -> std::io::Result<()> {
+    let children = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        children => children?,
+    };
+    for child in children {
+        let child = child?;
+        let (path, name) = (child.path(), child.file_name());
+        if but_for(&name) {
+            continue;
+        }
+        let Ok(kind) = std::fs::metadata(&path) else {
+            continue;
+        };
+        let uri = [uri, b"/", name.as_encoded_bytes()].concat();
+        let size = if kind.is_dir() { 0 } else { kind.len() };
+        let named = CString::new(uri.clone()).unwrap_or_default();
+        found.push((named, size, kind.is_dir()));
+        if deep && kind.is_dir() && !std::fs::symlink_metadata(&path)?.is_symlink() {
+            list_bytes(&uri, &path, &|_| false, deep, found)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a link of the local file system lies there; no other storage has such.
 pub fn is_link(location: &Location) -> bool {
     location.path.scheme() == "file"
@@ -430,6 +482,15 @@ fn copy_folder(from: &Location, to: &Location) -> Result<()> {
             "Cannot copy '{}'; links to folders are not copied",
             link.location.path
         )));
+    }
+    let folders = all.iter().filter(|below| below.is_dir);
+    for folder in std::iter::once(from).chain(folders.map(|below| &below.location)) {
+        if let Some((uri, ..)) = unspeakable(folder, false)?.first() {
+            return Err(Failure::new(format!(
+                "Cannot copy '{}'; its name is not UTF-8",
+                uri.to_string_lossy()
+            )));
+        }
     }
     to.storage.make_folder(&to.path)?;
     for below in &all {
@@ -632,8 +693,8 @@ capi! {
         if look(&location)? != Found::Folder {
             return Err(Failure::new(format!("Cannot get directory size; Input '{}' is not a directory", location.path)));
         }
-        let total = Walk::new(location).try_fold(0u64, |total, below| {
-            Ok::<u64, Failure>(total.saturating_add(below?.size))
+        let total = below(location, Folders::Named)?.try_fold(0u64, |total, below| {
+            Ok::<u64, Failure>(total.saturating_add(below?.1))
         })?;
         size.set(total)?;
     }
@@ -746,12 +807,23 @@ enum Folders {
     LeftOut,
 }
 
-/// What lies in a folder and below: URI, size, whether it is a folder. Services have no folders that
-/// could be missing.
-fn below(
-    folder: Location,
-    folders: Folders,
-) -> Result<impl Iterator<Item = Result<(CString, u64, bool)>>> {
+/// What a walk comes by, and what of a folder it passes by for its name.
+fn named(below: Below) -> Result<Vec<Named>> {
+    let Below {
+        location,
+        is_dir,
+        is_linked,
+        size,
+    } = below;
+    let mut found = vec![(to_c(&location.path.to_string()), size, is_dir)];
+    if is_dir && !is_linked {
+        found.extend(unspeakable(&location, true)?);
+    }
+    Ok(found)
+}
+
+/// What lies in a folder and below. Services have no folders that could be missing.
+fn below(folder: Location, folders: Folders) -> Result<impl Iterator<Item = Result<Named>>> {
     if folder.path.object_parts().is_none() && look(&folder)? != Found::Folder {
         return Err(Failure::new(format!(
             "Cannot list '{}'; there is no such folder",
@@ -763,15 +835,14 @@ fn below(
         Ok(below) => !(objects_alone && below.is_dir),
         Err(_) => true,
     };
-    Ok(Walk::new(folder).filter(is_wanted).map(|below| {
-        let Below {
-            location,
-            is_dir,
-            size,
-            ..
-        } = below?;
-        Ok((to_c(&location.path.to_string()), size, is_dir))
-    }))
+    let first = unspeakable(&folder, true)?.into_iter().map(Ok);
+    let rest = Walk::new(folder)
+        .filter(is_wanted)
+        .flat_map(|below| match below.and_then(named) {
+            Ok(found) => found.into_iter().map(Ok).collect(),
+            Err(failure) => vec![Err(failure)],
+        });
+    Ok(first.chain(rest))
 }
 
 capi_callback! {
@@ -780,8 +851,9 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let location = vfs.get()?.locate(path.get()?)?;
         let entries = location.storage.list(&location.path)?;
+        let others = unspeakable(&location, false)?.into_iter().map(|(uri, ..)| uri);
         let uri = move |entry: Entry| to_c(&location.join(&entry.name).path.to_string());
-        Ok(entries.into_iter().map(move |entry| Ok(uri(entry))))
+        Ok(entries.into_iter().map(uri).chain(others).map(Ok))
     } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
     /// Calls back with all that lies in a folder and below, and with sizes.

@@ -190,6 +190,48 @@ fn links_to_folders_are_named_and_not_entered() {
     free!(tiledb_vfs_free, vfs);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_are_listed_and_not_lost() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let strange = root.join("sub").join(OsStr::from_bytes(b"d\xff"));
+    std::fs::create_dir_all(&strange).unwrap();
+    std::fs::write(strange.join("in"), b"hello").unwrap();
+    std::fs::write(root.join(OsStr::from_bytes(b"caf\xe9")), b"abc").unwrap();
+    std::fs::write(root.join("plain"), b"x").unwrap();
+    let mut vfs = vfs(ctx);
+    let uri = |name: &str| c(folder.path().join(name).to_str().unwrap());
+    let mut seen = Seen::default();
+    assert_eq!(walk(ctx, vfs, &uri("root"), &mut seen), 0);
+    let mut names: Vec<_> = seen
+        .names
+        .iter()
+        .map(|(path, size)| (path.split_once("/root/").unwrap().1, *size))
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        ("caf\u{fffd}", 3),
+        ("plain", 1),
+        ("sub", 0),
+        ("sub/d\u{fffd}", 0),
+        ("sub/d\u{fffd}/in", 5),
+    ];
+    assert_eq!(names, expected);
+    let mut total = 0u64;
+    ok!(tiledb_vfs_dir_size, ctx, vfs, &uri("root"), &mut total);
+    assert_eq!(total, 9);
+    // A copy without these would look like all of it.
+    let message = fails!(tiledb_vfs_copy_dir, ctx, vfs, &uri("root"), &uri("copy"));
+    assert!(message.contains("not UTF-8"), "{message}");
+    assert!(!folder.path().join("copy").exists());
+    free!(tiledb_vfs_free, vfs);
+}
+
 #[test]
 fn listings_call_back_while_they_walk() {
     let ctx = Ctx::new();

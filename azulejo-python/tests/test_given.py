@@ -742,3 +742,41 @@ def test_a_null_that_was_read_is_written(tmp_path, kind):
     plain = az.create(tmp_path / "b", az.Schema([az.Dim("x", (0, 2), 3)], [az.Attr("v", "int64")]))
     with pytest.raises(ValueError, match="has no nulls"):
         plain[0] = np.ma.masked
+
+
+def test_lists_are_cells_of_any_number_of_values(tmp_path):
+    given = {"a": [[1, 2], [3], None, []], "b": [[1.5], [2, float("nan")], [], [0.0]]}
+    for uri, columns, options in (
+        (str(tmp_path / "dense"), given, {}),
+        (str(tmp_path / "sparse"), {"i": [1, 2, 3, 4], **given}, {"index": ["i"]}),
+    ):
+        az.write(uri, columns, **options)
+        with az.open(uri) as a:
+            found = a.query().to_arrow()
+            assert found["a"].to_pylist() == given["a"]
+            assert str(found["b"].to_pylist()) == str([[1.5], [2.0, float("nan")], [], [0.0]])
+    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[[1]], [[2], [3]]]):
+        with pytest.raises((TypeError, ValueError)):
+            az.write(str(tmp_path / "wrong"), {"a": wrong})
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_lists_of_truth_values(tmp_path):
+    flags = [[True, False], None, [], [True]]
+    uri = str(tmp_path / "a")
+    az.write(uri, pa.table({"i": range(4), "a": pa.array(flags, pa.list_(pa.bool_()))}), index=["i"])
+    with az.open(uri) as a:
+        assert a.query().to_arrow()["a"].to_pylist() == flags
+
+
+def test_data_frames_of_large_whole_numbers(tmp_path):
+    """pandas keeps them as objects, of which Arrow takes none beyond 63 bits."""
+    large = [1, 2**63 + 5, None]
+    frame = pd.DataFrame({"a": pd.Series(large, dtype=object), "b": ["x", "y", "z"]})
+    uri = str(tmp_path / "a")
+    az.write(uri, frame)
+    with az.open(uri) as a:
+        assert a.query().to_arrow()["a"].to_pylist() == large
+    for wrong in ([-1, 2**63], [1, 2**64]):
+        with pytest.raises(ValueError, match="no attribute holds whole numbers"):
+            az.write(str(tmp_path / "wrong"), pd.DataFrame({"a": pd.Series(wrong, dtype=object)}))

@@ -3,7 +3,8 @@
 //! Bits of a difference (`u8`), number of values (`u64`), the first two values, then for each
 //! further value a sign bit and the magnitude of its second difference, from the highest bit down
 //! in `u64` words. Where that gains nothing (the bits reach those of the type less one) the values
-//! follow as they are.
+//! follow as they are, and behind them bytes that make no whole value: so a compressor's output is
+//! stored.
 
 use super::integer::{Integer, delta_physical, dispatch_integer, places, values};
 use crate::datatype::Datatype;
@@ -30,7 +31,8 @@ fn undo<T: Integer>(input: &[u8], out: &mut [u8]) -> Result<()> {
     let mut r = ByteReader::new(input);
     let bits = u32::from(r.u8("double delta, bits")?);
     let count = r.u64("double delta, number of values")?;
-    if count.checked_mul(T::SIZE as u64) != Some(out.len() as u64) {
+    let whole = out.len().is_multiple_of(T::SIZE) || is_raw::<T>(bits);
+    if count != (out.len() / T::SIZE) as u64 || !whole {
         return Err(DecodeError::filter(
             NAME,
             format!("{count} values for {} bytes", out.len()),
@@ -95,11 +97,8 @@ pub(super) fn compress(datatype: Datatype, input: &[u8], out: &mut Vec<u8>) -> R
 }
 
 fn apply<T: Integer>(input: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    if input.is_empty() || !input.len().is_multiple_of(T::SIZE) {
-        return Err(DecodeError::filter(
-            NAME,
-            format!("{} bytes are no values of {}", input.len(), T::SIZE),
-        ));
+    if input.is_empty() {
+        return Err(DecodeError::filter(NAME, "there is nothing to compress"));
     }
     let bits = bits_needed::<T>(input);
     out.push(bits as u8);
@@ -142,8 +141,11 @@ fn second_differences<T: Integer>(input: &[u8]) -> impl Iterator<Item = i64> + '
 }
 
 /// Bits of the largest magnitude of a second difference (the first difference counts, too); 64
-/// where one does not fit.
+/// where one does not fit, and where there is more than whole values.
 fn bits_needed<T: Integer>(input: &[u8]) -> u32 {
+    if !input.len().is_multiple_of(T::SIZE) {
+        return 64;
+    }
     if input.len() <= 2 * T::SIZE {
         return 0;
     }

@@ -610,6 +610,31 @@ fn strings_that_the_reference_truncates_survive() {
     );
 }
 
+#[test]
+fn second_differences_of_what_is_no_whole_number_of_values() {
+    // What a compressor has made is stored as it is, the bytes behind the last whole value, too.
+    let differences = || Filter::DoubleDelta {
+        level: -1,
+        reinterpret: None,
+    };
+    let mut scratch = Scratch::new();
+    for datatype in [Datatype::Int16, Datatype::Int32, Datatype::UInt64] {
+        let ctx = context(v22(), datatype, CellValNum::ONE);
+        for compressor in [Filter::Zstd { level: -1 }, Filter::Gzip { level: 1 }] {
+            for cells in 1..60u64 {
+                let cells: Vec<u8> = (0..cells).flat_map(|i| (i * i).to_le_bytes()).collect();
+                let chain = pipeline([Filter::Byteshuffle, compressor.clone(), differences()]);
+                let mut stored = Vec::new();
+                chain
+                    .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+                    .unwrap();
+                let read = decode(&chain, &ctx, &stored, cells.len(), 0);
+                assert_eq!(read, Ok((cells, None)));
+            }
+        }
+    }
+}
+
 /// Any filter that takes `datatype`, in any place of a pipeline of fixed-size cells.
 fn any_filter(datatype: Datatype) -> BoxedStrategy<Filter> {
     let reinterpret = prop::sample::select(vec![

@@ -168,7 +168,10 @@ def tabled(frame: Any) -> Any:
         import pyarrow as pa
     except ModuleNotFoundError:
         return {str(name): frame[name] for name in frame.columns}
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except OverflowError:
+        table = pa.Table.from_pandas(_with_large(frame), preserve_index=False)
     for i, column in enumerate(table.schema):
         if getattr(column.type, "extension_name", "").startswith("pandas."):
             # Arrow would be read as the numbers that periods are counted by.
@@ -178,6 +181,20 @@ def tabled(frame: Any) -> Any:
             # Objects of which none says what they are.
             table = table.set_column(i, column.name, table.column(i).cast(pa.large_string()))
     return table
+
+
+def _with_large(frame: Any) -> Any:
+    """A data frame whose objects are whole numbers beyond those with a sign, which Arrow does not take them for."""
+    import pandas as pd
+
+    frame = frame.copy(deep=False)
+    top = np.iinfo(np.int64).max
+    for i, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, i]
+        if dtype == object and any(isinstance(v, int) and abs(v) > top for v in column):
+            values, mask = settled(str(frame.columns[i]), column)
+            frame.isetitem(i, values if mask is None else pd.arrays.IntegerArray(values, mask))
+    return frame
 
 
 def all_bytes(values: np.ndarray) -> bool:
@@ -216,9 +233,36 @@ def settled(name: str, values: Any) -> Given:
             made = np.full(found.shape, empty, dtype)
             made[~null] = cells
             return made, null if null.any() and made.dtype.kind != "f" else None
+    if all(isinstance(v, (list, tuple, np.ndarray)) and np.ndim(v) == 1 for v in cells):
+        found = _lists(name, cells, found, null)
+        return found, null if null.any() else None
     names = sorted({type(v).__name__ for v in cells})
     several = f"types {', '.join(names)} at once" if len(names) > 1 else f"type {names[0]}"
     raise TypeError(f"{name!r}: no attribute holds values of the {several}")
+
+
+def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """Cells of any number of values, each an array, all of one type."""
+    values, nulls = settled(name, _objects([value for cell in cells for value in cell]))
+    if nulls is not None:
+        raise ValueError(f"{name!r} has a list with a null; only whole cells can be")
+    if values.dtype.kind == "O":
+        what = "texts" if values.size else "nothing"
+        raise TypeError(f"{name!r}: no attribute holds lists of {what}")
+    ends = np.cumsum([len(cell) for cell in cells])
+    made = np.full(found.shape, None, object)
+    made[~null] = _objects(np.split(values, ends[:-1]))
+    return made
+
+
+def kind_of(values: np.ndarray) -> tuple[Any, bool]:
+    """The type of an attribute for values that are settled, and whether its cells have any number of them."""
+    if values.dtype.kind != "O":
+        return values.dtype, False
+    first = next((v for v in values.reshape(-1) if not is_null(v)), None)
+    if isinstance(first, np.ndarray):
+        return first.dtype, True
+    return (bytes if all_bytes(values) else values.dtype), False
 
 
 def _times(name: str, cells: list, kind: str) -> np.ndarray:

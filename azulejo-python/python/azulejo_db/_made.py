@@ -12,7 +12,7 @@ import numpy as np
 from ._array import EMPTY_DIMS, Array, empty_dims
 from ._context import Context
 from ._core import Batches
-from ._given import all_bytes, index_names, is_frame, settled, streamed, tabled
+from ._given import index_names, is_frame, kind_of, settled, streamed, tabled
 from ._index import Box
 from ._optimize import optimized
 from ._schema import Schema, _pipeline
@@ -67,9 +67,11 @@ def _grid_of(columns: Mapping[str, Any], dims: Any, tiles: Any, options: dict) -
     shapes = {values.shape for values, _ in columns.values()}
     if len(shapes) != 1:
         raise ValueError(f"arrays of one shape make an array, not of {sorted(shapes) or 'none'}")
-    types = {n: bytes if v.dtype.kind == "O" and all_bytes(v) else v.dtype for n, (v, _) in columns.items()}
+    kinds = {n: kind_of(values) for n, (values, _) in columns.items()}
     nullable = {n for n, (_, mask) in columns.items() if mask is not None}
-    return Schema._grid(shapes.pop(), types, dims, tiles, nullable=nullable, **options)
+    several = {n for n, (_, is_several) in kinds.items() if is_several}
+    types = {n: kind for n, (kind, _) in kinds.items()}
+    return Schema._grid(shapes.pop(), types, dims, tiles, nullable=nullable, several=several, **options)
 
 
 def table(

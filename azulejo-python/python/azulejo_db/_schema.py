@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._dimension import Dimension, held, ticks_of
-from ._given import all_bytes, index_names, settled, tabled
+from ._given import index_names, kind_of, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_datatype, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -265,7 +265,7 @@ class Schema:
         return cls._grid(array.shape, {name: array.dtype}, dims, tiles, filters)
 
     @classmethod
-    def _grid(cls, shape, dtypes, dims, tiles, filters=_ZSTD, nullable=frozenset()) -> Schema:
+    def _grid(cls, shape, dtypes, dims, tiles, filters=_ZSTD, nullable=frozenset(), several=frozenset()) -> Schema:
         if not shape:
             raise ValueError("an array needs at least one dimension")
         names = [dims] if isinstance(dims, str) else list(dims or (f"dim_{i}" for i in range(len(shape))))
@@ -277,7 +277,7 @@ class Schema:
         lengths = [_whole(t, "a tile's length") for t in lengths]
         top = np.iinfo(np.int64).max
         made = [Dim(n, (0, int(top - 2 * t)), t, "int64") for n, t in zip(names, lengths)]
-        attrs = [Attr(n, t, n in nullable, filters=filters) for n, t in dtypes.items()]
+        attrs = [Attr(n, t, n in nullable, filters=filters, var=n in several) for n, t in dtypes.items()]
         return cls(made, attrs, current_domain=[(0, max(s, 1) - 1) for s in shape])
 
     @classmethod
@@ -324,8 +324,8 @@ class Schema:
         fields, columns = [], {}
         for name, values in table.items():
             found, mask = settled(name, values)
-            kind = bytes if found.dtype.kind == "O" and all_bytes(found) else found.dtype
-            fields.append(Attr(name, kind, mask is not None))
+            kind, several = kind_of(found)
+            fields.append(Attr(name, kind, mask is not None, var=several))
             columns[name] = found if mask is None else np.ma.MaskedArray(found, mask=mask)
         return fields, columns
 

@@ -245,14 +245,17 @@ impl GroupEditor {
             return refuse("a name cannot be empty; leave it out");
         }
         let (stored, location) = if relative {
-            let path = uri.trim_matches('/');
-            let inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-            if !inside || uri.starts_with('/') || uri.contains("://") {
+            let named = |part: &&str| !matches!(*part, "" | ".");
+            let parts: Vec<&str> = uri.split('/').filter(named).collect();
+            let outside = parts.is_empty() || parts.contains(&"..");
+            if outside || uri.starts_with('/') || uri.contains("://") {
                 return refuse(
                     "a relative member lies in the group's folder; give its path from there",
                 );
             }
-            (path.to_owned(), Some(self.group.location.path.join(path)))
+            let path = parts.join("/");
+            let location = self.group.location.path.join(&path);
+            (path, Some(location))
         } else {
             match Uri::parse(&uri) {
                 Ok(parsed) => (parsed.path().to_string(), Some(parsed.path().clone())),
@@ -467,7 +470,7 @@ impl GroupEditor {
     fn member_at(&self, uri: &str) -> Result<&Member> {
         let whole = Uri::parse(uri)?.to_string();
         let is_it = |member: &&Member| {
-            member.uri == uri
+            member.uri == uri.trim_end_matches('/')
                 || Uri::parse(&member.location).is_ok_and(|location| location.to_string() == whole)
         };
         let mut found = self.group.members.iter().filter(is_it);

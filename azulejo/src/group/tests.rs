@@ -438,6 +438,15 @@ fn members_are_added_and_removed() {
                 .typed(ObjectType::Group),
         )
         .unwrap();
+    // As shells complete and type it.
+    editor
+        .add(
+            NewMember::relative("./b/")
+                .named("x")
+                .typed(ObjectType::Array),
+        )
+        .unwrap();
+    editor.remove("x").unwrap();
     for (member, part) in [
         (NewMember::relative("nothing"), "not found"),
         (NewMember::relative("../b"), "group's folder"),
@@ -469,6 +478,7 @@ fn members_are_added_and_removed() {
 
     let mut editor = context.group("mem://g").edit().unwrap();
     editor.add(again).unwrap();
+    editor.clone().remove("a/").unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();
     assert!(matches!(

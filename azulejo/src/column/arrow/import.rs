@@ -196,17 +196,10 @@ impl ImportTarget {
                 self.lists(array, nulls)
             }
             DataType::Boolean => {
-                let fits = matches!(kind.datatype.physical(), Physical::U8 | Physical::I8);
-                if !fits || kind.cell_val_num != CellValNum::ONE {
+                if kind.cell_val_num != CellValNum::ONE {
                     return Err(mismatch());
                 }
-                let bits = array
-                    .as_boolean()
-                    .values()
-                    .iter()
-                    .map(u8::from)
-                    .collect::<Vec<u8>>();
-                Ok((Buffer::from_vec(bits), None))
+                Ok((self.bits(array)?, None))
             }
             _ if kind.cell_val_num != CellValNum::ONE => Err(mismatch()),
             _ => {
@@ -215,6 +208,16 @@ impl ImportTarget {
                 Ok((data, None))
             }
         }
+    }
+
+    /// Truth values, a byte each.
+    fn bits(&self, array: &ArrayRef) -> Result<Buffer> {
+        let physical = self.column_type.datatype.physical();
+        if !matches!(physical, Physical::U8 | Physical::I8) {
+            return Err(self.mismatch(array.data_type()));
+        }
+        let bits = array.as_boolean().values().iter().map(u8::from);
+        Ok(Buffer::from_vec(bits.collect::<Vec<u8>>()))
     }
 
     /// Numbers in an enumerated column are indices, of labels that there are.
@@ -332,6 +335,9 @@ impl ImportTarget {
             if let Some(cell) = wrong {
                 return Err(self.wrong(cell, "is a list with a null; only whole cells can be"));
             }
+        }
+        if values.data_type() == &DataType::Boolean {
+            return self.bits(values);
         }
         self.numbers(values, none.as_ref())
     }

@@ -1,8 +1,8 @@
 use super::*;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    DictionaryArray, Int32Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
-    TimestampMillisecondArray, UInt16Array,
+    BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, LargeStringArray,
+    ListArray, StringArray, StringViewArray, TimestampMillisecondArray, UInt16Array,
 };
 use azulejo_format::schema::Enumeration;
 use proptest::prelude::*;
@@ -71,6 +71,23 @@ proptest! {
             prop_assert_eq!(cells(&back.columns[0]), expected, "raw {}", raw);
         }
     }
+}
+
+#[test]
+fn lists_of_truth_values_are_bytes() {
+    let field = || Arc::new(arrow_schema::Field::new("item", DataType::Boolean, true));
+    let bits = || Arc::new(BooleanArray::from(vec![true, true, false, true]));
+    let kind = |num| ColumnType::new("a", Datatype::Bool).with_cell_val_num(num);
+    let ends = arrow_buffer::OffsetBuffer::from_lengths([1, 2, 0, 1]);
+    let list = ListArray::new(field(), ends, bits(), None);
+    let column = import(kind(CellValNum::Var), list.slice(1, 3)).unwrap();
+    let expected = [vec![1, 0], vec![], vec![1]].map(Some);
+    assert_eq!(cells(&column), expected);
+    let pairs = FixedSizeListArray::new(field(), 2, bits(), None);
+    let column = import(kind(CellValNum::Fixed(2)), pairs.slice(1, 1)).unwrap();
+    assert_eq!(cells(&column), [Some(vec![0, 1])]);
+    let wide = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Var);
+    assert!(import(wide, list).is_err());
 }
 
 #[test]
