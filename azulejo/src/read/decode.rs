@@ -13,6 +13,7 @@ use azulejo_format::datatype::CellValNum;
 use azulejo_format::filter::{FilterContext, Pipeline, StringWords};
 use azulejo_format::fragment::Field;
 use azulejo_format::tile::{coords_are_split, var_offsets};
+use bytes::Bytes;
 use std::collections::HashMap;
 use tasks::{DecodeTask, FilteredTile, TilePiece, run};
 pub(super) use tasks::{PARALLEL_BYTES, with_scratch};
@@ -98,9 +99,9 @@ impl<'a> TileBatch<'a> {
     /// For example a tile of the strings "ab", "" and "c" of which the last is wanted: first the
     /// offsets 0, 2 and 2 are decoded, to which the length 3 is added; they say that the values'
     /// bytes 2..3 are needed, and only the chunk that holds these is decoded.
-    pub fn decode<B: AsRef<[u8]>>(
+    pub fn decode(
         &self,
-        bytes: &[B],
+        bytes: &[Bytes],
         mut targets: Vec<DecodeTarget<'_>>,
         pool: &BufferPool,
     ) -> Result<Vec<Tile>> {

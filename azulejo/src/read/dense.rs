@@ -22,9 +22,8 @@ use super::fetch::Fetcher;
 use super::load::load;
 use super::output::{Batch, Output, OutputMemory, batch_columns};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
-use super::{BoundField, BoundOptions, bind};
+use super::{BoundOptions, bind};
 use crate::array::Array;
-use crate::cancel::Operation;
 use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
@@ -34,7 +33,7 @@ use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
     tiled_alike,
 };
-use assemble::{Assembler, Unmatched};
+use assemble::{DenseQuery, Unmatched};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use condition::DenseCondition;
@@ -48,26 +47,12 @@ use walk::SelectionWalk;
 /// A dense read under way.
 #[derive(Debug)]
 pub(super) struct DenseReader {
-    array: Array,
-    /// The columns asked for, then those that only the condition needs.
-    fields: Vec<BoundField>,
-    /// How many were asked for.
-    asked: usize,
-    condition: Option<DenseCondition>,
+    query: DenseQuery,
     /// Whether cells that do not match, or that nobody wrote, are left out.
     matching_only: bool,
-    plan: DensePlan,
-    /// Fragments whose tiles are not those of the grid, oldest first.
-    overlaid: Vec<OverlaidFragment>,
-    /// Whether texts may come as words.
-    words: bool,
     walk: SelectionWalk,
     /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
     order: Vec<usize>,
-    budget: Budget,
-    fetcher: Fetcher,
-    /// The read, which can be cancelled.
-    operation: Operation,
     /// The next batch, if its tiles were prefetched already, and what was left to read before it
     /// was planned.
     planned: Option<(Result<BatchPlan>, SelectionWalk)>,
@@ -169,20 +154,23 @@ impl DenseReader {
             }
             Subarray::Box(_) => SelectionWalk::Box(Cutter::new(plan.everything(), &order)),
         };
-        Ok(Self {
+        let query = DenseQuery {
             array: array.clone(),
+            plan,
+            overlaid,
             fields,
             asked,
             condition,
-            matching_only: options.matching_only,
             words: options.words,
-            plan,
-            overlaid,
-            walk,
-            order,
             budget,
             fetcher,
             operation: array.context().begin(),
+        };
+        Ok(Self {
+            query,
+            matching_only: options.matching_only,
+            walk,
+            order,
             planned: None,
             looked_at: LookedAt::default(),
         })
@@ -191,18 +179,18 @@ impl DenseReader {
     /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
     /// piece.
     pub fn prefer_few_batches(&mut self) {
-        self.budget.batch = u64::MAX;
+        self.query.budget.batch = u64::MAX;
     }
 
     /// Lets texts come as words, for a caller who knows what to do with both.
     #[cfg(feature = "arrow")]
     pub fn prefer_words(&mut self) {
-        self.words = true;
+        self.query.words = true;
     }
 
     /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
     pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
-        self.operation.check()?;
+        self.query.operation.check()?;
         if self.matching_only {
             return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
         }
@@ -227,15 +215,15 @@ impl DenseReader {
         }
 
         // 2. The memory, and the cells in it.
-        let fields = self.fields.get(..self.asked).unwrap_or(&[]);
+        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
         let mut memory = match output {
             Output::Caller {
                 columns, progress, ..
             } if room.is_some() => OutputMemory::Caller(columns, progress),
-            _ => OutputMemory::own(fields, plan.cells, self.fetcher.pool())?,
+            _ => OutputMemory::own(fields, plan.cells, self.query.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
+        let (filled, _) = self.query.cells(&plan, outs, Unmatched::Fill).await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
                 (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
@@ -253,13 +241,13 @@ impl DenseReader {
     ) -> Result<Option<BatchColumns>> {
         let small = self.is_small(output);
         // A tile is decoded for one of its cells as for all of them.
-        let least = match self.condition {
-            Some(_) => self.plan.grid.tile_cells(),
+        let least = match self.query.condition {
+            Some(_) => self.query.plan.grid.tile_cells(),
             None => 1,
         };
         // Where reads have a high latency, the tiles of a batch travel together: the more the better.
-        let largest = match self.fetcher.streams() {
-            true => self.batch_cells().max(self.plan.grid.tile_cells()),
+        let largest = match self.query.fetcher.streams() {
+            true => self.batch_cells().max(self.query.plan.grid.tile_cells()),
             false => u64::MAX,
         };
         loop {
@@ -296,9 +284,14 @@ impl DenseReader {
         let walked = batch.cells as u64;
         // Points and overlapping ranges may take one cell twice and leave out another.
         let once = !matches!(self.walk, SelectionWalk::Points { .. })
-            && self.plan.selection.iter().all(AxisSelection::is_ascending);
+            && self
+                .query
+                .plan
+                .selection
+                .iter()
+                .all(AxisSelection::is_ascending);
         let taken = match whole {
-            Some(whole) if once && self.condition.is_none() => {
+            Some(whole) if once && self.query.condition.is_none() => {
                 self.take_whole(&mut batch, whole).await?
             }
             _ => Vec::new(),
@@ -314,13 +307,10 @@ impl DenseReader {
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
 
-        let fields = self.fields.get(..self.asked).unwrap_or(&[]);
-        let mut memory = OutputMemory::own(fields, batch.cells, self.fetcher.pool())?;
+        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
+        let mut memory = OutputMemory::own(fields, batch.cells, self.query.fetcher.pool())?;
         let outs = memory.outs(fields, batch.cells)?;
-        let (filled, matching) = self
-            .assembler()
-            .cells(&batch, outs, Unmatched::Stay)
-            .await?;
+        let (filled, matching) = self.query.cells(&batch, outs, Unmatched::Stay).await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
@@ -341,7 +331,7 @@ impl DenseReader {
         whole: &mut dyn WholeTiles,
     ) -> Result<Vec<Range<usize>>> {
         let whole_tile = |task: &TileTask| {
-            let fragment = self.array.fragments().get(task.fragment);
+            let fragment = self.query.array.fragments().get(task.fragment);
             let cell_num = fragment.filter(|f| f.is_dense())?.tile_cell_num(task.tile);
             let tile = usize::try_from(task.tile).ok()?;
             (batch.cells_of(task) == cell_num).then_some(WholeTile {
@@ -351,7 +341,7 @@ impl DenseReader {
             })
         };
         let tiles: Vec<Option<WholeTile>> = batch.tasks.iter().map(whole_tile).collect();
-        let takes = offer(&self.fetcher, whole, &tiles).await?;
+        let takes = offer(&self.query.fetcher, whole, &tiles).await?;
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
         for (task, takes) in std::mem::take(&mut batch.tasks).into_iter().zip(takes) {
             if takes {
@@ -373,51 +363,35 @@ impl DenseReader {
     /// and no tiles are fetched again for every few cells.
     fn is_direct(&self) -> bool {
         let in_order = !matches!(self.walk, SelectionWalk::Points { .. });
-        let once = self.condition.is_none() || self.fetcher.streams();
-        in_order && once && !self.fields.iter().any(|f| f.column_type.is_var())
+        let once = self.query.condition.is_none() || self.query.fetcher.streams();
+        in_order && once && !self.query.fields.iter().any(|f| f.column_type.is_var())
     }
 
     /// Whether batches are small: they are copied to memory that may have no room for all of their
     /// cells.
     fn is_small(&self, output: &Output<'_, '_>) -> bool {
-        matches!(output, Output::Caller { .. }) && self.fetcher.streams()
+        matches!(output, Output::Caller { .. }) && self.query.fetcher.streams()
     }
 
     /// Whether threads read what they decode: then batches that nobody wants to have may be small.
     pub fn streams(&self) -> bool {
-        self.fetcher.streams()
+        self.query.fetcher.streams()
     }
 
     /// Cells of a batch for the caller to keep.
     fn batch_cells(&self) -> u64 {
-        let cell = self
-            .fields
-            .iter()
-            .fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
-        (self.budget.batch / cell).max(1)
-    }
-
-    fn assembler(&self) -> Assembler<'_> {
-        Assembler {
-            array: &self.array,
-            plan: &self.plan,
-            fields: &self.fields,
-            asked: self.asked,
-            condition: self.condition.as_ref(),
-            words: self.words,
-            budget: &self.budget,
-            fetcher: &self.fetcher,
-            operation: &self.operation,
-        }
+        let fields = self.query.fields.iter();
+        let cell = fields.fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
+        (self.query.budget.batch / cell).max(1)
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
     fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
-        if self.fetcher.streams() || !self.overlaid.is_empty() {
+        if self.query.fetcher.streams() || !self.query.overlaid.is_empty() {
             return Ok(());
         }
-        self.assembler().prefetch(plan)?;
+        self.query.prefetch(plan)?;
         let left = most.saturating_sub(plan.cells as u64);
         if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
@@ -428,7 +402,7 @@ impl DenseReader {
             .transpose()
         {
             if let Ok(later) = &later {
-                self.assembler().prefetch(later)?;
+                self.query.prefetch(later)?;
             }
             self.planned = Some((later, before));
         }
@@ -437,12 +411,12 @@ impl DenseReader {
 
     /// Plans the next batch of at most `max_cells` cells.
     async fn next_plan(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
-        self.operation.check()?;
+        self.query.operation.check()?;
         if let Some((_, before)) = self.planned.take() {
             self.walk = before;
         }
         let batch = match self.plan_next(max_cells, small)? {
-            Some(batch) if !self.overlaid.is_empty() => {
+            Some(batch) if !self.query.overlaid.is_empty() => {
                 let mut batch = self.overlay(batch).await?;
                 self.prune(&mut batch)?;
                 Some(batch)
@@ -450,7 +424,7 @@ impl DenseReader {
             batch => batch,
         };
         if let Some(batch) = &batch {
-            let counts = self.fetcher.counts();
+            let counts = self.query.fetcher.counts();
             counts.add_tiles(batch.tasks.len());
             counts.add_pruned(batch.pruned);
         }
@@ -460,17 +434,14 @@ impl DenseReader {
     /// As [`Self::next_plan`], without fragments that are overlaid.
     fn plan_next(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
         let costs = BatchCosts {
-            array: &self.array,
-            fields: &self.fields,
-            plan: &self.plan,
-            budget: self.budget,
-            overlaid: !self.overlaid.is_empty(),
-            masked: self.condition.is_some(),
+            query: &self.query,
+            order: &self.order,
+            budget: self.query.budget,
         };
-        let Some(mut batch) = self.walk.next(&costs, &self.order, max_cells, small)? else {
+        let Some(mut batch) = self.walk.next(&costs, max_cells, small)? else {
             return Ok(None);
         };
-        if self.overlaid.is_empty() {
+        if self.query.overlaid.is_empty() {
             self.prune(&mut batch)?;
         }
         Ok(Some(batch))
@@ -478,8 +449,8 @@ impl DenseReader {
 
     /// Leaves out the tiles of which no cell can match the condition.
     fn prune(&self, batch: &mut BatchPlan) -> Result<()> {
-        match &self.condition {
-            Some(condition) => condition.prune(&self.array, batch),
+        match &self.query.condition {
+            Some(condition) => condition.prune(&self.query.array, batch),
             None => Ok(()),
         }
     }
@@ -487,9 +458,9 @@ impl DenseReader {
     /// The plan with the cells of overlaid fragments in it, each where no later fragment has a
     /// cell.
     async fn overlay(&self, batch: BatchPlan) -> Result<BatchPlan> {
-        let mut overlay = Overlay::new(&self.plan, batch)?;
-        for source in &self.overlaid {
-            let fragment = self.array.fragments().get(source.fragment);
+        let mut overlay = Overlay::new(&self.query.plan, batch)?;
+        for source in &self.query.overlaid {
+            let fragment = self.query.array.fragments().get(source.fragment);
             let Some(fragment) = fragment.filter(|_| overlay.touches(source)) else {
                 continue;
             };
@@ -498,11 +469,11 @@ impl DenseReader {
                 continue;
             }
             for tile in 0..fragment.tile_num() {
-                let dimensions = self.plan.grid.ndim();
+                let dimensions = self.query.plan.grid.ndim();
                 let requests =
                     TileRequest::coordinates(source.fragment, tile, dimensions, &Cells::All);
                 let requests: Vec<_> = requests.collect();
-                let coordinates = load(&self.fetcher, &requests, Vec::new()).await?;
+                let coordinates = load(&self.query.fetcher, &requests, Vec::new()).await?;
                 overlay.add_stored(source, tile, &coordinates)?;
             }
         }

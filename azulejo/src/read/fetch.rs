@@ -6,13 +6,12 @@ use super::counts::ReadCounts;
 use super::prefetch::Prefetch;
 use super::stored_tile::{StoredTile, fragment_of};
 use crate::array::{Array, short_read_is_corrupt};
-use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::buffer_pool::BufferPool;
 use crate::error::{Error, Result};
 use crate::storage::{self, ObjectReader, ReadInto};
 use azulejo_format::fragment::{Field, FilePart, Section};
 use bytes::Bytes;
 use std::io::IoSliceMut;
-use std::ops::Deref;
 
 /// How the stored tiles of a query are read; chosen once, when it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,32 +34,6 @@ impl FetchStrategy {
         } else {
             Self::Batched
         }
-    }
-}
-
-/// The bytes of a stored tile.
-#[derive(Debug)]
-pub(super) enum FetchedBytes {
-    /// In memory of ours.
-    Pool(PoolBuffer),
-    /// As the storage gave them.
-    Shared(Bytes),
-}
-
-impl Deref for FetchedBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Pool(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-}
-
-impl AsRef<[u8]> for FetchedBytes {
-    fn as_ref(&self) -> &[u8] {
-        self
     }
 }
 
@@ -170,7 +143,7 @@ impl Fetcher {
 
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
     /// The caller has checked their lengths against its budget.
-    pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {
+    pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
         let fetched = self.fetched(tiles).await?;
         for bytes in fetched.iter().filter(|bytes| !bytes.is_empty()) {
             self.counts.add_request(bytes.len() as u64);
@@ -178,7 +151,7 @@ impl Fetcher {
         Ok(fetched)
     }
 
-    async fn fetched(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {
+    async fn fetched(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
         if self.streams() {
             return self.read_into_pool(&tiles.iter().collect::<Vec<_>>());
         }
@@ -193,7 +166,7 @@ impl Fetcher {
         let mut fetched = Vec::with_capacity(tiles.len());
         for (tile, here) in tiles.iter().zip(here) {
             fetched.push(match here {
-                true => FetchedBytes::Shared(self.prefetch.take(tile).await?),
+                true => self.prefetch.take(tile).await?,
                 false => read
                     .next()
                     .ok_or_else(|| Error::Internal("a tile was not read".into()))?,
@@ -203,7 +176,7 @@ impl Fetcher {
     }
 
     /// Reads into reused memory.
-    fn read_into_pool(&self, tiles: &[&StoredTile]) -> Result<Vec<FetchedBytes>> {
+    fn read_into_pool(&self, tiles: &[&StoredTile]) -> Result<Vec<Bytes>> {
         let mut buffers = Vec::with_capacity(tiles.len());
         for tile in tiles {
             let len = usize::try_from(tile.len(&self.array)?);
@@ -226,15 +199,14 @@ impl Fetcher {
             let read = storage.read_into(&mut requests);
             read.map_err(short_read_is_corrupt)?;
         }
-        Ok(buffers.into_iter().map(FetchedBytes::Pool).collect())
+        Ok(buffers.into_iter().map(Bytes::from_owner).collect())
     }
 
     /// Takes what the storage reads.
-    async fn read_shared(&self, tiles: &[&StoredTile]) -> Result<Vec<FetchedBytes>> {
-        let mut fetched: Vec<FetchedBytes> = Vec::with_capacity(tiles.len());
+    async fn read_shared(&self, tiles: &[&StoredTile]) -> Result<Vec<Bytes>> {
+        let mut fetched = vec![Bytes::new(); tiles.len()];
         let (mut requests, mut places) = (Vec::new(), Vec::new());
-        for (place, tile) in tiles.iter().enumerate() {
-            fetched.push(FetchedBytes::Shared(Bytes::new()));
+        for (tile, place) in tiles.iter().zip(&mut fetched) {
             if tile.len(&self.array)? > 0 {
                 requests.push(tile.request(&self.array)?);
                 places.push(place);
@@ -244,9 +216,7 @@ impl Fetcher {
             let storage = &*self.array.location().storage;
             let read = self.waiting.read(storage, requests).await;
             for (place, bytes) in places.into_iter().zip(read.map_err(short_read_is_corrupt)?) {
-                if let Some(fetched) = fetched.get_mut(place) {
-                    *fetched = FetchedBytes::Shared(bytes);
-                }
+                *place = bytes;
             }
         }
         Ok(fetched)

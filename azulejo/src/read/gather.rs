@@ -13,11 +13,11 @@ use crate::space::keys::RowSelection;
 use arrow_buffer::Buffer;
 use std::sync::Arc;
 
-/// Makes a column of the cells that slabs name, in their order.
+/// Makes a column of the cells that slabs name, in their order; the field is var-length.
 ///
 /// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
 /// then read as the fill value.
-pub(super) fn gather_bands(
+pub(super) fn gather_column(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
@@ -34,35 +34,26 @@ pub(super) fn gather_bands(
     if let Some(out) = &mut validity {
         source.validity_bands(context, bands, out)?;
     }
-    let (data, offsets) = if column_type.is_var() {
-        let sums = source.var_sums(context, bands)?;
-        let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
-        let total = total.ok_or_else(beyond)?;
-        let mut offsets = vec![0u64; cell_num + 1];
-        let len = usize::try_from(total).map_err(|_| beyond())?;
-        let mut data = context.buffers().take(len);
-        source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
-        if let Some(end) = offsets.last_mut() {
-            *end = total;
-        }
-        (data, Some(Buffer::from_vec(offsets)))
-    } else {
-        let len = cell_num.checked_mul(source.cell_size).ok_or_else(beyond)?;
-        let mut data = context.buffers().take(len);
-        source.fixed_bands(context, bands, &mut data)?;
-        (data, None)
-    };
+    let sums = source.var_sums(context, bands)?;
+    let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
+    let total = total.ok_or_else(beyond)?;
+    let mut offsets = vec![0u64; cell_num + 1];
+    let len = usize::try_from(total).map_err(|_| beyond())?;
+    let mut data = context.buffers().take(len);
+    source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
+    if let Some(end) = offsets.last_mut() {
+        *end = total;
+    }
     Ok(ColumnBuffers {
         column_type: column_type.clone(),
         cell_num,
         data: data.into(),
-        offsets,
+        offsets: Some(Buffer::from_vec(offsets)),
         validity: validity.map(Into::into),
     })
 }
 
-/// As [`gather_bands`], of a var-length field into a caller's memory; returns how many bytes the
-/// values have.
+/// As [`gather_column`], into a caller's memory; returns how many bytes the values have.
 pub(super) fn gather_var(
     context: &Context,
     bands: &SlabBands<'_>,
@@ -83,8 +74,8 @@ pub(super) fn gather_var(
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are
 /// `placed` there already.
 ///
-/// No slab is of fill cells. `tiles` and `placed` are by [`CellSlab::tile`], as in
-/// [`gather_bands`], and so are those of `bands`; `data` and `validity` have room for all cells.
+/// `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_column`], and so are those of
+/// `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
     bands: &SlabBands<'_>,
@@ -256,9 +247,6 @@ impl<'a> SlabSource<'a> {
 
     /// The tile of a slab; `None` for fill values.
     fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
-        if slab.tile == CellSlab::FILL {
-            return Ok(None);
-        }
         self.views
             .get(slab.tile as usize)
             .map(Option::as_ref)

@@ -1,20 +1,17 @@
 //! Runs of consecutive cells: what a merge produces and a gather consumes.
 
-/// Consecutive cells of one tile of a batch, or a run of fill values.
+/// Consecutive cells of one tile of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellSlab {
-    /// Index of the tile in the batch's list of tiles, or [`CellSlab::FILL`].
+    /// Index of the tile in the batch's list of tiles.
     pub tile: u32,
     /// Number of cells; longer runs are several slabs.
     pub len: u32,
-    /// First cell, counted from the start of the tile; 0 for fill values.
+    /// First cell, counted from the start of the tile.
     pub start: u64,
 }
 
 impl CellSlab {
-    /// The `tile` of slabs that stand for cells which no fragment has.
-    pub const FILL: u32 = u32::MAX;
-
     /// `len` cells of the batch's tile `tile`, from `start` on.
     #[must_use]
     #[cfg(test)]
@@ -26,7 +23,7 @@ impl CellSlab {
     pub fn push_onto(slabs: &mut Vec<Self>, tile: u32, start: u64, len: u32) {
         if let Some(last) = slabs.last_mut()
             && last.tile == tile
-            && (tile == Self::FILL || last.start + u64::from(last.len) == start)
+            && last.start + u64::from(last.len) == start
             && let Some(sum) = last.len.checked_add(len)
         {
             last.len = sum;
@@ -49,14 +46,7 @@ mod tests {
     #[test]
     fn neighbours_grow_together() {
         let mut slabs = Vec::new();
-        for (tile, start, len) in [
-            (0, 5, 2),
-            (0, 7, 1),
-            (0, 9, 1),
-            (1, 10, 1),
-            (CellSlab::FILL, 0, 3),
-            (CellSlab::FILL, 0, 2),
-        ] {
+        for (tile, start, len) in [(0, 5, 2), (0, 7, 1), (0, 9, 1), (1, 10, 1)] {
             CellSlab::push_onto(&mut slabs, tile, start, len);
         }
         assert_eq!(
@@ -64,11 +54,10 @@ mod tests {
             [
                 CellSlab::new(0, 5, 3),
                 CellSlab::new(0, 9, 1),
-                CellSlab::new(1, 10, 1),
-                CellSlab::new(CellSlab::FILL, 0, 5)
+                CellSlab::new(1, 10, 1)
             ]
         );
-        assert_eq!(CellSlab::total(&slabs), 10);
+        assert_eq!(CellSlab::total(&slabs), 5);
         let mut slabs = vec![CellSlab::new(0, 0, u32::MAX)];
         CellSlab::push_onto(&mut slabs, 0, u64::from(u32::MAX), 1);
         assert_eq!(

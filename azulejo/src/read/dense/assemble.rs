@@ -1,8 +1,10 @@
-//! From a plan to cells: tiles are loaded in groups and copied to where the plan says.
+//! A dense query, and from its plans to cells: tiles are loaded in groups and copied to where the
+//! plan says.
 
 use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
 use super::condition::DenseCondition;
 use super::mask_fill::{fill_masked, refilled};
+use super::overlay::OverlaidFragment;
 use super::plan::{BatchPlan, DensePlan, TileTask, field_in};
 use crate::array::{Array, Fragment};
 use crate::cancel::Operation;
@@ -19,20 +21,24 @@ use azulejo_format::DecodeError;
 use azulejo_format::fragment::Field;
 use std::ops::Range;
 
-/// Executes plans.
-pub(super) struct Assembler<'a> {
-    pub array: &'a Array,
-    pub plan: &'a DensePlan,
-    pub fields: &'a [BoundField],
-    /// How many of the fields are results; the others are for the condition.
+/// What a dense read asks: bound once, before any tile is looked at.
+#[derive(Debug)]
+pub(super) struct DenseQuery {
+    pub array: Array,
+    pub plan: DensePlan,
+    /// Fragments whose tiles are not those of the grid, oldest first.
+    pub overlaid: Vec<OverlaidFragment>,
+    /// The columns asked for, then those that only the condition needs.
+    pub fields: Vec<BoundField>,
+    /// How many were asked for.
     pub asked: usize,
-    pub condition: Option<&'a DenseCondition>,
+    pub condition: Option<DenseCondition>,
     /// Whether texts may come as words.
     pub words: bool,
-    pub budget: &'a Budget,
-    pub fetcher: &'a Fetcher,
+    pub budget: Budget,
+    pub fetcher: Fetcher,
     /// The read, which can be cancelled.
-    pub operation: &'a Operation,
+    pub operation: Operation,
 }
 
 /// What becomes of cells that do not match the condition.
@@ -44,7 +50,7 @@ pub(super) enum Unmatched {
     Stay,
 }
 
-impl Assembler<'_> {
+impl DenseQuery {
     /// Fills memory for the fields asked for; tells what became of each, and which cells match the
     /// condition, if there is one.
     pub async fn cells(
@@ -67,7 +73,7 @@ impl Assembler<'_> {
         let fixed = outs.iter_mut().filter_map(FieldOut::fixed_again).collect();
         self.fixed(batch, fixed).await?;
         let mut columns = Vec::with_capacity(self.fields.len());
-        for field in self.fields {
+        for field in &self.fields {
             self.operation.check()?;
             columns.push(if self.as_words(batch, field, unmatched) {
                 Some(BatchColumn::Words(self.word_column(batch, field).await?))
@@ -89,7 +95,7 @@ impl Assembler<'_> {
                 (FieldOut::Fixed(out), None) => Ok(out.view(batch.cells)),
                 _ => Err(Error::Internal("a field without memory".into())),
             });
-        let mask = match self.condition {
+        let mask = match &self.condition {
             Some(condition) => {
                 let views = views.collect::<Result<Vec<FieldView<'_>>>>()?;
                 Some(self.mask(condition, batch, &views)?)
@@ -209,7 +215,7 @@ impl Assembler<'_> {
     ) -> Result<()> {
         let layers = self.layers(batch, tasks, outs)?;
         let threads = self.threads(&layers);
-        fill_layers(self.fetcher, batch, tasks, layers, fetched, threads)
+        fill_layers(&self.fetcher, batch, tasks, layers, fetched, threads)
     }
 
     /// Threads that may each hold a tile within the memory budget.
@@ -230,7 +236,7 @@ impl Assembler<'_> {
         for (i, task) in batch.tasks.iter().enumerate() {
             let mut more = 0u64;
             for field in fields {
-                more = more.saturating_add(task.load_cost(self.array, field)?);
+                more = more.saturating_add(task.load_cost(&self.array, field)?);
             }
             cost = cost.saturating_add(more);
             match groups.last_mut() {
@@ -249,8 +255,8 @@ impl Assembler<'_> {
         let mut stored = Vec::new();
         for field in fields {
             for task in tasks {
-                if let Some(request) = task.request(self.array, field, Cells::All) {
-                    stored_tiles(self.array, &request, &mut stored)?;
+                if let Some(request) = task.request(&self.array, field, Cells::All) {
+                    stored_tiles(&self.array, &request, &mut stored)?;
                 }
             }
         }
@@ -270,13 +276,13 @@ impl Assembler<'_> {
             let mut values = Vec::with_capacity(tasks.len());
             let mut validities = Vec::with_capacity(tasks.len());
             for task in tasks {
-                let Some(field) = field_in(self.array, task.fragment, out.field) else {
+                let Some(field) = field_in(&self.array, task.fragment, out.field) else {
                     fill(batch, &batch.copies, task.copies.clone(), out)?;
                     values.push(None);
                     validities.push(None);
                     continue;
                 };
-                let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
+                let (value, validity) = fixed_parts(&self.array, task.fragment, field, task.tile)?;
                 self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
                     let copies = batch.copies_of(task);

@@ -14,12 +14,13 @@ use crate::array::short_read_is_corrupt;
 use crate::buffer_pool::PoolBuffer;
 use crate::error::{Error, Result};
 use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
-use crate::read::fetch::{FetchedBytes, Fetcher, TileFile};
+use crate::read::fetch::{Fetcher, TileFile};
 use crate::read::parallel::{UnusedBytes, each};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
 use azulejo_format::filter::Scratch;
 use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
+use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(super) struct Layer<'a, 'o> {
 }
 
 /// Stored tiles that were fetched as a batch.
-pub(super) type FetchedTiles = HashMap<StoredTile, FetchedBytes>;
+pub(super) type FetchedTiles = HashMap<StoredTile, Bytes>;
 
 /// Fills the cells that some tasks of a batch have. `fetched` holds their stored tiles, unless
 /// threads stream.

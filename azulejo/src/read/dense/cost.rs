@@ -1,35 +1,35 @@
 //! What batches of a dense read cost in memory.
 
-use super::plan::{BatchPlan, DensePlan, PositionBox, field_in};
-use crate::array::Array;
+use super::assemble::DenseQuery;
+use super::plan::{BatchPlan, PositionBox, field_in};
 use crate::error::{Error, Result};
-use crate::read::BoundField;
 use crate::read::budget::Budget;
 use crate::space::AxisSelection;
 
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
-    pub array: &'a Array,
-    pub fields: &'a [BoundField],
-    pub plan: &'a DensePlan,
+    pub query: &'a DenseQuery,
+    /// Dimensions from slowest to fastest, as batches are planned.
+    pub order: &'a [usize],
     pub budget: Budget,
-    /// Whether cells are laid over a plan one by one.
-    pub overlaid: bool,
-    /// Whether there is a condition.
-    pub masked: bool,
 }
 
 impl BatchCosts<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
-        let overlaid = if self.overlaid { 32 } else { 0 };
-        let bytes = self.fields.iter().map(|field| {
+        // Where cells are laid over a plan one by one.
+        let overlaid = match self.query.overlaid.is_empty() {
+            true => 0,
+            false => 32,
+        };
+        let masked = u64::from(self.query.condition.is_some());
+        let bytes = self.query.fields.iter().map(|field| {
             let kind = &field.column_type;
             let fixed = if kind.is_var() { 8 } else { kind.cell_size() };
             (fixed as u64).saturating_add(u64::from(kind.nullable))
         });
-        bytes.fold(overlaid + u64::from(self.masked), u64::saturating_add)
+        bytes.fold(overlaid + masked, u64::saturating_add)
     }
 
     /// Cells that leave tiles their part of the budget.
@@ -38,12 +38,13 @@ impl BatchCosts<'_> {
     }
 
     pub fn too_small(&self) -> Error {
-        let cells = self.fields.iter().map(|f| f.column_type.cell_size() as u64);
+        let fields = self.query.fields.iter();
+        let cells = fields.map(|f| f.column_type.cell_size() as u64);
         let tile = cells.max().unwrap_or(0);
         let need = tile
-            .saturating_mul(self.plan.grid.tile_cells())
+            .saturating_mul(self.query.plan.grid.tile_cells())
             .saturating_add(self.cell_bytes());
-        let uri = self.array.uri();
+        let uri = self.query.array.uri();
         Error::Budget {
             what: format!("one cell of {uri} and the tile that holds it"),
             need: need.max(self.budget.total.saturating_add(1)),
@@ -56,46 +57,51 @@ impl BatchCosts<'_> {
     pub fn plan(
         &self,
         piece: &PositionBox,
-        order: &[usize],
         start: usize,
         spent: u64,
     ) -> Result<Option<(BatchPlan, u64)>> {
         // A plan itself takes memory: about 200 bytes a tile.
         let tiles = piece.iter().enumerate();
-        let tiles = tiles.map(|(d, r)| self.plan.tiles_along(d, r));
+        let tiles = tiles.map(|(d, r)| self.query.plan.tiles_along(d, r));
         let tiles = tiles.fold(1u64, u64::saturating_mul);
         if tiles.saturating_mul(200) > self.budget.tiles && tiles > 1 {
             return Ok(None);
         }
-        let plan = self.plan.batch(piece.clone(), order, start)?;
+        let plan = self.query.plan.batch(piece.clone(), self.order, start)?;
         let cost = self.of(&plan)?;
         Ok((spent.saturating_add(cost) <= self.budget.total).then_some((plan, cost)))
     }
 
     /// An upper bound of the bytes that a batch holds at a time.
     pub fn of(&self, batch: &BatchPlan) -> Result<u64> {
+        let DenseQuery {
+            array,
+            fields,
+            plan,
+            ..
+        } = self.query;
         let cells = (batch.cells - batch.start) as u64;
         let mut cost = cells
             .saturating_mul(self.cell_bytes())
             .saturating_add(batch.memory());
         let mut most = 0u64;
         // Of fixed-length fields at least one tile is at hand at a time.
-        for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
+        for field in fields.iter().filter(|f| !f.column_type.is_var()) {
             for task in &batch.tasks {
-                most = most.max(task.load_cost(self.array, field)?);
+                most = most.max(task.load_cost(array, field)?);
             }
         }
-        let repeats = !self.plan.selection.iter().all(AxisSelection::is_ascending);
-        for field in self.fields.iter().filter(|f| f.column_type.is_var()) {
+        let repeats = !plan.selection.iter().all(AxisSelection::is_ascending);
+        for field in fields.iter().filter(|f| f.column_type.is_var()) {
             let mut loaded = 0u64;
             let fill = field.fill.bytes.len() as u64;
             cost = cost.saturating_add(fill.saturating_mul(cells));
             for task in &batch.tasks {
-                loaded = loaded.saturating_add(task.load_cost(self.array, field)?);
-                let Some(found) = field_in(self.array, task.fragment, field) else {
+                loaded = loaded.saturating_add(task.load_cost(array, field)?);
+                let Some(found) = field_in(array, task.fragment, field) else {
                     continue;
                 };
-                let Some(fragment) = self.array.fragments().get(task.fragment) else {
+                let Some(fragment) = array.fragments().get(task.fragment) else {
                     continue;
                 };
                 let times = if repeats { task.copies.len() as u64 } else { 1 };

@@ -1,6 +1,6 @@
 //! Which cells of a batch match the condition: looked at on all cores, piece by piece.
 
-use super::assemble::Assembler;
+use super::assemble::DenseQuery;
 use super::condition::DenseCondition;
 use super::plan::BatchPlan;
 use crate::column::FieldView;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Cells that are looked at at a time: their columns stay in a cache.
 const PIECE: usize = 1 << 15;
 
-impl Assembler<'_> {
+impl DenseQuery {
     /// Which cells match the condition, one byte each; `views` are the cells of all fields, in
     /// their order.
     pub fn mask(

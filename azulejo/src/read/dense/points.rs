@@ -1,8 +1,8 @@
 //! The plan of a list of points: in the order of their tiles, so that each tile is unfiltered once
 //! and neighbours are one copy.
 
-use super::plan::{BatchPlan, DensePlan, PositionBox};
-use crate::array::Array;
+use super::assemble::DenseQuery;
+use super::plan::{BatchPlan, PositionBox};
 use crate::error::{Error, Result};
 use crate::space::Points;
 use std::ops::Range;
@@ -17,19 +17,19 @@ use std::ops::Range;
 /// For example the points 7, 22 and 8 in tiles of ten: by tile they are 7, 8 and 22, of which 7 and
 /// 8 are one copy, and the order of the result is [0, 2, 1].
 pub(super) fn point_batch(
-    array: &Array,
-    plan: &DensePlan,
+    query: &DenseQuery,
     points: &Points,
     range: Range<usize>,
     order: &[usize],
 ) -> Result<BatchPlan> {
+    let plan = &query.plan;
     let ndim = plan.grid.ndim();
     // Of each point its tile's coordinates in tile order, and then its own in the order of the
     // result: a key that sorts.
     let mut keys = Vec::with_capacity(range.len() * 2 * ndim);
     let mut offsets = vec![0; ndim];
     for point in range.clone() {
-        locate(array, plan, points, point, &mut offsets)?;
+        locate(query, points, point, &mut offsets)?;
         let tile = plan.grid.tile_order().iter();
         keys.extend(tile.map(|&d| offsets[d] / plan.grid.extents()[d]));
         keys.extend(order.iter().map(|&d| offsets[d]));
@@ -73,16 +73,12 @@ pub(super) fn point_batch(
 
 /// The offsets of a point from the start of the domain, which are its positions where everything is
 /// selected.
-fn locate(
-    array: &Array,
-    plan: &DensePlan,
-    points: &Points,
-    point: usize,
-    offsets: &mut [u64],
-) -> Result<()> {
-    let current = array.schema().current_domain.ranges();
-    for (d, (axis, column)) in plan.grid.axes().iter().zip(&points.coordinates).enumerate() {
-        let dimension = array.schema().dimension(d);
+fn locate(query: &DenseQuery, points: &Points, point: usize, offsets: &mut [u64]) -> Result<()> {
+    let schema = query.array.schema();
+    let current = schema.current_domain.ranges();
+    let axes = query.plan.grid.axes();
+    for (d, (axis, column)) in axes.iter().zip(&points.coordinates).enumerate() {
+        let dimension = schema.dimension(d);
         let size = dimension.map_or(1, |dimension| dimension.datatype.size());
         let current = current.and_then(|ranges| ranges.get(d));
         let within = current.and_then(|range| axis.offsets_of(range));

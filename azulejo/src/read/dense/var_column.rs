@@ -1,6 +1,6 @@
 //! Columns of var-length cells: lengths first, which say where each cell goes, then values.
 
-use super::assemble::Assembler;
+use super::assemble::DenseQuery;
 use super::plan::{BatchPlan, TileTask};
 use crate::column::{ColumnBuffers, Tile};
 use crate::context::Context;
@@ -18,7 +18,7 @@ fn beyond() -> Error {
     Error::Internal("a batch beyond the address space".into())
 }
 
-impl Assembler<'_> {
+impl DenseQuery {
     /// Makes a column of var-length cells.
     pub async fn var_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<ColumnBuffers> {
         let cells = self.var_cells(batch, field, None).await?;
@@ -42,7 +42,7 @@ impl Assembler<'_> {
     ) -> Result<VarCells<'v>> {
         let (mut requests, mut loaded, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
         for task in &batch.tasks {
-            match task.request(self.array, field, self.wanted(batch, task, 8)) {
+            match task.request(&self.array, field, self.wanted(batch, task, 8)) {
                 Some(request) => {
                     loaded.push(task);
                     requests.push(request);
@@ -58,7 +58,7 @@ impl Assembler<'_> {
             };
             words.iter_mut().map(target).collect()
         });
-        let tiles = load(self.fetcher, &requests, targets.unwrap_or_default()).await?;
+        let tiles = load(&self.fetcher, &requests, targets.unwrap_or_default()).await?;
         for (tile, task) in tiles.iter().zip(&loaded) {
             self.check(task, tile.cell_num)?;
         }

@@ -46,14 +46,13 @@ impl SelectionWalk {
         }
     }
 
-    /// Plans the next batch: of at most `max_cells` cells, in the `order` of dimensions, slowest
-    /// first, within the budget; a small one, if that cuts no tiles and is wanted.
+    /// Plans the next batch: of at most `max_cells` cells, within the budget; a small one, if that
+    /// cuts no tiles and is wanted.
     ///
     /// `None` at the end; [`Error::Budget`](crate::Error::Budget) if not even one cell fits.
     pub fn next(
         &mut self,
         costs: &BatchCosts<'_>,
-        order: &[usize],
         max_cells: u64,
         small: bool,
     ) -> Result<Option<BatchPlan>> {
@@ -62,16 +61,14 @@ impl SelectionWalk {
         }
         let max_cells = max_cells.min(costs.max_cells());
         match self {
-            Self::Box(cutter) => next_box(cutter, costs, order, max_cells, small),
-            Self::Tiles { cutter, next } => {
-                next_tiles(cutter, next, costs, order, max_cells, small)
-            }
+            Self::Box(cutter) => next_box(cutter, costs, max_cells, small),
+            Self::Tiles { cutter, next } => next_tiles(cutter, next, costs, max_cells, small),
             Self::Points { points, next, len } => {
                 let most = usize::try_from(max_cells).unwrap_or(usize::MAX);
                 let mut count = (*len - *next).min(most).min(POINTS);
                 while count > 0 {
                     let range = *next..*next + count;
-                    let batch = point_batch(costs.array, costs.plan, points, range, order)?;
+                    let batch = point_batch(costs.query, points, range, costs.order)?;
                     if costs.of(&batch)? <= costs.budget.total {
                         *next += count;
                         return Ok(Some(batch));
@@ -88,13 +85,12 @@ impl SelectionWalk {
 fn next_box(
     cutter: &mut Cutter,
     costs: &BatchCosts<'_>,
-    order: &[usize],
     max_cells: u64,
     small: bool,
 ) -> Result<Option<BatchPlan>> {
-    let plan = costs.plan;
+    let plan = &costs.query.plan;
     let cut = |costs: &BatchCosts<'_>, cutter: &mut Cutter| {
-        let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
+        let mut fits = |piece: &PositionBox| costs.plan(piece, 0, 0);
         let max_cells = max_cells.min(costs.max_cells());
         cutter.next(max_cells, &mut fits, &|d, r| align(plan, d, r))
     };
@@ -123,7 +119,6 @@ fn next_tiles(
     cutter: &mut Cutter,
     next: &mut Option<Vec<u64>>,
     costs: &BatchCosts<'_>,
-    order: &[usize],
     max_cells: u64,
     small: bool,
 ) -> Result<Option<BatchPlan>> {
@@ -132,13 +127,13 @@ fn next_tiles(
     loop {
         if cutter.is_done() {
             let Some(at) = next.take() else { break };
-            let (tile, after) = tile_box(costs.plan, &at);
-            *cutter = Cutter::new(tile, order);
+            let (tile, after) = tile_box(&costs.query.plan, &at);
+            *cutter = Cutter::new(tile, costs.order);
             *next = after;
         }
         let room = max_cells.saturating_sub(batch.cells as u64);
         let start = batch.cells;
-        let mut fits = |piece: &PositionBox| costs.plan(piece, order, start, spent);
+        let mut fits = |piece: &PositionBox| costs.plan(piece, start, spent);
         // A tile is cut only where it does not fit a batch of its own.
         let may_cut = batch.cells == 0;
         let mut probe = cutter.clone();

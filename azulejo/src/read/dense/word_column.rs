@@ -1,6 +1,6 @@
 //! Columns of texts as words: which word each cell is goes to its place, as a number would.
 
-use super::assemble::{Assembler, Unmatched};
+use super::assemble::{DenseQuery, Unmatched};
 use super::plan::BatchPlan;
 use crate::column::{ColumnBuffers, WordColumn, repeat_cell};
 use crate::error::Result;
@@ -12,22 +12,22 @@ use crate::space::copy::copy_cells;
 use azulejo_format::filter::StringWords;
 use std::ops::Range;
 
-impl Assembler<'_> {
+impl DenseQuery {
     /// Whether the cells of a field come as words: texts, if that is wanted, of which all tiles of
     /// the batch hold words, and which nobody looks at here.
     pub fn as_words(&self, batch: &BatchPlan, field: &BoundField, unmatched: Unmatched) -> bool {
         let holds_words = |index: usize, of| {
             let fragment = self.array.fragments().get(index);
-            fragment.is_some_and(|fragment| holds_words(self.array, fragment, of))
+            fragment.is_some_and(|fragment| holds_words(&self.array, fragment, of))
         };
         let is_looked_at = || {
-            self.condition.is_some_and(|condition| {
+            self.condition.as_ref().is_some_and(|condition| {
                 let mut tested = condition.condition.fields().iter();
                 unmatched == Unmatched::Fill || tested.any(|name| *name == field.column_type.name)
             })
         };
         let tasks = batch.tasks.iter();
-        let mut tiles = tasks.filter_map(|task| task.request(self.array, field, Cells::All));
+        let mut tiles = tasks.filter_map(|task| task.request(&self.array, field, Cells::All));
         self.words
             && field.column_type.is_var()
             && !is_looked_at()

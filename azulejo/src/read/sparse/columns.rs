@@ -10,7 +10,7 @@ use crate::column::{BatchColumn, ColumnMut};
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
 use crate::read::fetch::block_on;
-use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
+use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
 use crate::read::output::{FieldOut, Filled, FixedOut, WordsOut};
 use crate::read::parallel::{UnusedBytes, each};
 use crate::read::{BoundField, Cells, FillProgress, Tile};
@@ -155,7 +155,7 @@ async fn fill_together(
         all.push(match out {
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
-                let column = gather_bands(context, &bands, &tiles, bound)?;
+                let column = gather_column(context, &bands, &tiles, bound)?;
                 Filled::Own(BatchColumn::Cells(column))
             }
             FieldOut::Var(out) => {

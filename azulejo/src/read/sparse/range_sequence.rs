@@ -131,13 +131,13 @@ impl RangeSequence {
             options.fields.push(stored_field(&self.array, coordinates)?);
         }
         let mut first = match self.one_batch(&options).await {
-            Ok(OneBatch::Cells(cells)) => cells,
-            Ok(OneBatch::Nothing) => {
+            Ok(Some(cells)) if cells.cell_num == 0 => {
                 self.later.drain(..some);
-                return Ok(Some(ColumnSet::default().into()));
+                return Ok(Some(cells));
             }
+            Ok(Some(cells)) => cells,
             // With all of the budget it may do.
-            Ok(OneBatch::More) | Err(Error::Budget { .. }) => return Ok(None),
+            Ok(None) | Err(Error::Budget { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
 
@@ -171,24 +171,17 @@ impl RangeSequence {
         first.gather(&spans).map(Some)
     }
 
-    /// All cells of a read, if they are one batch.
-    async fn one_batch(&self, options: &BoundOptions) -> Result<OneBatch> {
+    /// All cells of a read, if they are no more than one batch.
+    async fn one_batch(&self, options: &BoundOptions) -> Result<Option<BatchColumns>> {
         let mut reader = SparseReader::new(&self.array, options, self.waiting).await?;
         let Some(batch) = reader.next(Output::Own, u64::MAX).await? else {
-            return Ok(OneBatch::Nothing);
+            return Ok(Some(ColumnSet::default().into()));
         };
-        Ok(match reader.next(Output::Own, u64::MAX).await? {
-            Some(_) => OneBatch::More,
-            None => OneBatch::Cells(batch_columns(batch)?),
-        })
+        match reader.next(Output::Own, u64::MAX).await? {
+            Some(_) => Ok(None),
+            None => batch_columns(batch).map(Some),
+        }
     }
-}
-
-/// What a read comes to.
-enum OneBatch {
-    Nothing,
-    Cells(BatchColumns),
-    More,
 }
 
 /// The ranges of a selection cut where one does not lie behind the one before it; nothing where the
