@@ -9,10 +9,7 @@
 use crate::error::Result;
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Visit,
-    Visitor,
-};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, TableFactor, Visit, Visitor};
 use std::ops::ControlFlow;
 
 /// What planning subqueries may take, where one costs 1 and each twice what the one around it does: some
@@ -48,25 +45,6 @@ struct Forgotten {
     planning: u64,
 }
 
-/// Whether equal rows count as often as they come: plans would keep all of them, or none.
-fn counts_rows(body: &SetExpr) -> bool {
-    let SetExpr::SetOperation {
-        left,
-        op,
-        set_quantifier,
-        right,
-    } = body
-    else {
-        return false;
-    };
-    let all = matches!(
-        set_quantifier,
-        SetQuantifier::All | SetQuantifier::AllByName
-    );
-    let kept = matches!(op, SetOperator::Union);
-    all && !kept || counts_rows(left) || counts_rows(right)
-}
-
 /// Whether an expression is a query of its own.
 fn is_subquery(expr: &Expr) -> bool {
     matches!(
@@ -96,15 +74,6 @@ impl Visitor for Forgotten {
             self.around -= 1;
         }
         ControlFlow::Continue(())
-    }
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<String> {
-        match counts_rows(&query.body) {
-            true => ControlFlow::Break(
-                "EXCEPT ALL and INTERSECT ALL: number equal rows by row_number() OVER (PARTITION BY ..), and leave out ALL".into(),
-            ),
-            false => ControlFlow::Continue(()),
-        }
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {

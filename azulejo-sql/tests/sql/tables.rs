@@ -993,6 +993,51 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
     Ok(())
 }
 
+/// Equal rows count as often as they come, null beside null too.
+#[tokio::test]
+async fn set_operations_count_rows() -> TestResult {
+    let session = session(&Context::new(Config::default(), None)?);
+    for statement in [
+        "CREATE EXTERNAL TABLE t (x INT, v INT, s VARCHAR, PRIMARY KEY (x)) STORED AS AZULEJO LOCATION 'mem://rows'",
+        "INSERT INTO t VALUES (1, 5, 'a'), (2, 5, 'a'), (3, 5, 'a'), (4, NULL, 'b'), (5, NULL, 'b'), (6, 7, NULL)",
+    ] {
+        rows(&session, statement).await?;
+    }
+    for (query, expected) in [
+        (
+            "SELECT v, s FROM t EXCEPT ALL SELECT v, s FROM t WHERE x IN (1, 4)",
+            &["5|a", "5|a", "7|∅", "∅|b"][..],
+        ),
+        (
+            "SELECT v, s FROM t WHERE x < 6 INTERSECT ALL SELECT v, s FROM t WHERE x > 1",
+            &["5|a", "5|a", "∅|b", "∅|b"],
+        ),
+        (
+            "SELECT v FROM t EXCEPT ALL SELECT CAST(5 AS BIGINT) EXCEPT ALL SELECT NULL",
+            &["5", "5", "7", "∅"],
+        ),
+        (
+            "SELECT DISTINCT v FROM t EXCEPT ALL (SELECT 5 UNION ALL SELECT 5)",
+            &["7", "∅"],
+        ),
+        ("SELECT v FROM t EXCEPT SELECT 5", &["7", "∅"]),
+        (
+            "SELECT v FROM t INTERSECT SELECT v FROM t",
+            &["5", "7", "∅"],
+        ),
+        (
+            "SELECT count(*) FROM (SELECT v FROM t EXCEPT ALL SELECT v FROM t WHERE x = 1)",
+            &["5"],
+        ),
+        ("SELECT v FROM t EXCEPT ALL SELECT v FROM t", &[]),
+    ] {
+        let mut found = rows(&session, query).await?;
+        found.sort();
+        assert_eq!(found, expected, "{query}");
+    }
+    Ok(())
+}
+
 /// What the dialect reads and DataFusion plans nothing for.
 #[tokio::test]
 async fn clauses_are_not_forgotten() -> TestResult {
