@@ -1,5 +1,7 @@
 //! URIs as the reference writes them.
 
+use azulejo::storage::with_home;
+
 /// A path of this machine as a `file://` URI; other URIs as they are. A slash at the end stays, as
 /// in the reference. A path that cannot be said in UTF-8, for the current folder's name, stays what
 /// it is.
@@ -7,6 +9,7 @@ pub fn absolute(uri: &str) -> String {
     if uri.contains("://") {
         return uri.to_owned();
     }
+    let uri = &*with_home(uri);
     let path = std::path::absolute(uri).unwrap_or_else(|_| uri.into());
     match path.to_str() {
         Some(path) => format!("file://{path}"),

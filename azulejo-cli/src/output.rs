@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 14;
 
 /// A file of record batches being written.
 pub enum BatchWriter<W: Write + Send> {
-    /// Comma-separated values.
+    /// Comma-separated or tab-separated values.
     Csv(csv::CsvWriter<W>),
     /// A JSON object a line.
     Ndjson(arrow_json::Writer<W, LineDelimited>),
@@ -45,6 +45,12 @@ impl<W: Write + Send> BatchWriter<W> {
     /// Begins a CSV file with its header line.
     pub fn csv(out: W, schema: &SchemaRef) -> Result<Self> {
         Ok(Self::Csv(csv::CsvWriter::new(out, schema)?))
+    }
+
+    /// Begins a file of tab-separated values with its header line.
+    pub fn tsv(out: W, schema: &SchemaRef) -> Result<Self> {
+        let writer = csv::CsvWriter::separated(out, schema, '\t')?;
+        Ok(Self::Csv(writer))
     }
 
     /// Begins a file of JSON lines.

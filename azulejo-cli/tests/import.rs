@@ -873,3 +873,42 @@ fn programs_that_append_at_the_same_time_lose_no_row() {
     let wanted = (0..PROGRAMS).flat_map(|program| (0..TIMES).map(move |time| program * 100 + time));
     assert_eq!(firsts, wanted.collect::<Vec<_>>(), "{found}");
 }
+
+/// Keys of JSON lines are known only once they were looked at.
+#[test]
+fn keys_of_json_lines_and_given_names_may_have_commas() {
+    let place = Place::new();
+    place.write(
+        "a.ndjson",
+        "{\"x,y\":1,\"b,c\":\"u\",\"d\":3,\"e\":4}\n{\"x,y\":2,\"b,c\":\"v\",\"d\":5,\"e\":6}\n",
+    );
+    place.run("import a.ndjson a --columns x,y,b,c,d --dims x,y --enumerate b,c --nullable d,b,c");
+    let cells = "\"x,y\",\"b,c\",d\n1,u,3\n2,v,5\n";
+    assert_eq!(place.run("cat a --format csv"), cells);
+    place.write("more.ndjson", "{\"x,y\":3,\"b,c\":\"u\",\"d\":7,\"e\":8}\n");
+    place.run("import more.ndjson a --append --columns x,y,b,c");
+    let more = format!("{cells}3,u,\n");
+    assert_eq!(place.run("cat a --format csv"), more);
+    let refused = place
+        .command("import a.ndjson b --columns x,y,q")
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+
+    place.write("n.csv", "1,2,3\n");
+    place.run("import n.csv n --no-header --names 'a,\"b,\"\"c\",d'");
+    assert_eq!(
+        place.run("cat n --format csv --attrs 'b,\"c,d'"),
+        "\"b,\"\"c\",d\n2,3\n"
+    );
+}
+
+#[test]
+fn tab_separated_values_come_out_as_they_went_in() {
+    let place = Place::new();
+    let text = "a\tb\n1\t\"x\ty\"\n2\tz\n";
+    place.write("a.tsv", text);
+    place.run("import a.tsv a");
+    place.run("export a b.tsv");
+    assert_eq!(place.read("b.tsv"), text);
+}

@@ -67,6 +67,17 @@ fn many_fragments_become_one_and_the_old_ones_go() {
 }
 
 #[test]
+fn footers_that_are_in_one_file_already_are_left_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let uri = array(dir.path());
+    let again = || json(&["consolidate", &uri, "--mode", "fragment-meta"])["written"].clone();
+    assert!(again().is_string());
+    assert_eq!(again(), Value::Null);
+    let files = std::fs::read_dir(std::path::Path::new(&uri).join("__fragment_meta"));
+    assert_eq!(files.expect("a folder").count(), 1);
+}
+
+#[test]
 fn attributes_whose_names_have_commas_can_be_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("a.csv");

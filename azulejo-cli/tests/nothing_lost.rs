@@ -72,6 +72,8 @@ fn a_deletion_that_was_cut_short_is_called_that() {
     for line in ["cat d", "schema d", "meta d"] {
         bench.fails(line, 3, "its deletion was cut short");
     }
+    // What it has left is nothing that lies there.
+    assert_eq!(bench.json("ls d"), serde_json::json!([]));
     // Another library has made one there since, and knows nothing of what is left.
     let hidden = array.join("__azulejo_deleted/__schema");
     std::fs::create_dir(array.join("__schema")).unwrap();

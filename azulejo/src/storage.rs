@@ -41,7 +41,7 @@ pub use request::{Entry, ReadInto, ReadRange, ReadRequest, Tail};
 pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use settings::StoreSettings;
 pub(crate) use stores::Stores;
-pub use uri::{ObjectScheme, StorePath, Uri};
+pub use uri::{ObjectScheme, StorePath, Uri, with_home};
 pub(crate) use waiting::Waiting;
 
 use crate::error::Result;

@@ -358,6 +358,20 @@ fn a_full_disk() {
     }
 }
 
+/// There is no room for the folder to which folders are moved that are to be gone at once.
+#[test]
+fn an_array_can_be_deleted_from_a_full_disk() {
+    for dense in [false, true] {
+        let memory = Arc::new(MemoryStorage::new());
+        let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+        prepare(&sound, dense, false);
+        let full = faulty(&memory, Fault::full_after(0));
+        full.object(URI).delete(false).unwrap();
+        assert_eq!(sound.object(URI).object_type().unwrap(), None);
+        assert!(memory.is_empty(&StorePath::memory("array")).unwrap());
+    }
+}
+
 #[test]
 fn a_folder_that_may_only_be_read() {
     for (dense, consolidated) in [(false, false), (true, false), (false, true), (true, true)] {

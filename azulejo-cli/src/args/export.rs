@@ -157,6 +157,8 @@ pub enum ExportFormat {
     Arrow,
     /// Comma-separated values with a header line
     Csv,
+    /// Tab-separated values with a header line
+    Tsv,
     /// One JSON object a line
     Ndjson,
     /// NumPy array: one attribute of a dense array

@@ -300,7 +300,8 @@ pub struct TextArgs {
     /// The first line holds values, not names
     #[arg(long)]
     pub no_header: bool,
-    /// Names of all columns, instead of those in the file
+    /// Names of all columns, instead of those in the file; those with commas stand in double quotes:
+    /// 'a,"b,c"'
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub names: Option<Vec<String>>,
     /// Text that means null in every column, besides nothing at all; NA, NULL and the like mean it

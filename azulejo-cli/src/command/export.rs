@@ -38,7 +38,10 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
     let to_stdout = args.file == Path::new("-");
     if to_stdout
         && Output::is_terminal()
-        && !matches!(format, ExportFormat::Csv | ExportFormat::Ndjson)
+        && !matches!(
+            format,
+            ExportFormat::Csv | ExportFormat::Tsv | ExportFormat::Ndjson
+        )
     {
         return Err(CliError::usage(
             "bytes are no sight for a terminal; redirect them: > file",
@@ -144,6 +147,7 @@ fn format_of(file: &Path) -> Result<ExportFormat> {
         "parquet" | "pq" => ExportFormat::Parquet,
         "arrow" | "feather" | "ipc" => ExportFormat::Arrow,
         "csv" => ExportFormat::Csv,
+        "tsv" => ExportFormat::Tsv,
         "ndjson" | "jsonl" => ExportFormat::Ndjson,
         "npy" => ExportFormat::Npy,
         "png" => ExportFormat::Png,
@@ -151,7 +155,7 @@ fn format_of(file: &Path) -> Result<ExportFormat> {
         "tif" | "tiff" => ExportFormat::Geotiff,
         _ => {
             return Err(CliError::usage(format!(
-                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png .zarr .tif, or --format",
+                "{}: the ending names no format; use .parquet .arrow .csv .tsv .ndjson .npy .png .zarr .tif, or --format",
                 file.display()
             )));
         }
@@ -247,6 +251,7 @@ impl Export<'_> {
         let mut writer = match self.format {
             ExportFormat::Arrow => BatchWriter::arrow_file(out, schema)?,
             ExportFormat::Csv => BatchWriter::csv(out, schema)?,
+            ExportFormat::Tsv => BatchWriter::tsv(out, schema)?,
             ExportFormat::Ndjson => BatchWriter::ndjson(out),
             _ => BatchWriter::parquet(out, schema)?,
         };

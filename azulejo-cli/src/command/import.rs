@@ -22,6 +22,7 @@ use crate::session::Session;
 use crate::size;
 use crate::sole::Sole;
 use azulejo::array::FragmentSelection;
+use azulejo::format::ArraySchema;
 use azulejo::format::range::compare;
 use azulejo::format::schema::SchemaEvolution;
 use azulejo::group::ObjectType;
@@ -174,12 +175,13 @@ fn undo(session: &Session, uri: &str) {
 fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
-    let args = &with_names(args, source.names());
+    let had_names = !source.names().is_empty();
+    let mut args = with_names(args, source.names());
     if args.append {
-        return append(session, args, files, &mut source);
+        return append(session, &args, files, &mut source);
     }
-    if args.shape.schema.is_some() && !source.names().is_empty() {
-        check_columns(args, source.names())?;
+    if args.shape.schema.is_some() && had_names {
+        check_columns(&args, source.names())?;
     }
     // JSON lines have no names yet.
     let text = &args.text;
@@ -199,31 +201,25 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             let array = document
                 .into_new_array()
                 .map_err(|e| in_document(file, &e.to_string()))?;
-            let columns = args.columns.clone();
-            let profiles = match args.dry_run {
-                true => {
-                    let look = existing::label_look(columns, &array.schema, false);
-                    existing::profiles(session, &mut source, input.size, &look, &array.schema)?
-                }
-                false => existing::look(
-                    session,
-                    &mut source,
-                    input.size,
-                    columns,
-                    &array.schema,
-                    false,
-                )?,
-            };
+            let schema = &array.schema;
+            let mut profiles = look_for(session, &args, &mut source, input.size, schema)?;
+            if !had_names && let Some(named) = with_keys(session, &args, &mut source, input.size)? {
+                args = named;
+                profiles = look_for(session, &args, &mut source, input.size, schema)?;
+            }
             let chosen = args.columns.as_deref();
             existing::plan(session, &source, input.size, chosen, &profiles, array, None)?
         }
         None => {
-            let look = look(args);
-            let profiles = source.profile(session, &look, input.size)?;
+            let mut profiles = source.profile(session, &look(&args), input.size)?;
+            if !had_names && let Some(named) = with_keys(session, &args, &mut source, input.size)? {
+                args = named;
+                profiles = source.profile(session, &look(&args), input.size)?;
+            }
             if source.names().is_empty() {
                 return Err(input.error("the file is empty: there is no value in it"));
             }
-            check_columns(args, source.names())?;
+            check_columns(&args, source.names())?;
             match &source {
                 Source::Npy(file, name) => {
                     let column = file.column_type(name);
@@ -239,6 +235,7 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
             }
         }
     };
+    let args = &args;
     labels::attach(&mut plan.array, &labels)?;
     // A schema that is given says its filters.
     if args.shape.schema.is_none() {
@@ -336,6 +333,51 @@ fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
         *list = names_among(list, is_field);
     }
     args
+}
+
+/// The same of JSON lines, whose keys only a look tells. All keys are looked for where a part of a list
+/// is none by itself; `None` where that is not so.
+fn with_keys(
+    session: &Session,
+    args: &ImportArgs,
+    source: &mut Source<'_>,
+    size: u64,
+) -> Result<Option<ImportArgs>> {
+    let fields = &args.fields;
+    let lists = [
+        args.columns.as_ref(),
+        args.shape.dims.as_ref(),
+        Some(&fields.nullable),
+        Some(&fields.required),
+        fields.enumerate.as_ref(),
+    ];
+    let names = source.names();
+    let is_known = |part: &String| {
+        let mut names = names.iter();
+        names.any(|name| name == part || attribute_name(name) == part)
+    };
+    let mut lists = lists.into_iter().flatten();
+    if lists.all(|list| list.len() < 2 || list.iter().all(is_known)) {
+        return Ok(None);
+    }
+    source.profile(session, &Look::default(), size)?;
+    Ok(Some(with_names(args, source.names())))
+}
+
+/// Looks at a file that is to go into an array with this schema, which is there or is made with it.
+fn look_for(
+    session: &Session,
+    args: &ImportArgs,
+    source: &mut Source<'_>,
+    size: u64,
+    schema: &ArraySchema,
+) -> Result<Vec<Profile>> {
+    let columns = args.columns.clone();
+    if args.dry_run {
+        let look = existing::label_look(columns, schema, args.append);
+        return existing::profiles(session, source, size, &look, schema);
+    }
+    existing::look(session, source, size, columns, schema, args.append)
 }
 
 fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
@@ -466,15 +508,16 @@ fn append(
     if !source.names().is_empty() {
         check_columns(args, source.names())?;
     }
-    let columns = args.columns.clone();
     let had_names = !source.names().is_empty();
-    let profiles = match args.dry_run {
-        true => {
-            let look = existing::label_look(columns, &schema, true);
-            existing::profiles(session, source, input.size, &look, &schema)?
-        }
-        false => existing::look(session, source, input.size, columns, &schema, true)?,
-    };
+    let mut named = None;
+    let mut profiles = look_for(session, args, source, input.size, &schema)?;
+    if !had_names {
+        named = with_keys(session, args, source, input.size)?;
+    }
+    if let Some(named) = &named {
+        profiles = look_for(session, named, source, input.size, &schema)?;
+    }
+    let args = named.as_ref().unwrap_or(args);
     // Lines of which there are none have no keys either.
     if !had_names && profiles.first().is_some_and(|profile| profile.rows > 0) {
         check_columns(args, source.names())?;

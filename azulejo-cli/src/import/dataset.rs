@@ -225,8 +225,9 @@ pub fn clear(session: &Session, uri: &str) -> Result<()> {
             &format!("{}/{}", uri.trim_end_matches('/'), entry.name),
         )?;
     }
-    if object.object_type()?.is_some() {
-        object.delete(false)?;
+    match object.delete(false) {
+        // Nothing of one is there, also none of which the deletion was cut short.
+        Err(azulejo::Error::NotFound { .. }) => Ok(()),
+        deleted => Ok(deleted.map(drop)?),
     }
-    Ok(())
 }

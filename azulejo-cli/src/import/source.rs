@@ -29,6 +29,29 @@ pub enum Source<'a> {
     Npy(NpyFile<'a>, String),
 }
 
+/// The names in a list that was cut at its commas: as in the header of a CSV file, those with commas
+/// stand in double quotes, and quotes in them are doubled.
+fn quoted_names(parts: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut left = parts;
+    while let Some((first, others)) = left.split_first() {
+        let here = left;
+        let mut starts = (1..=here.len()).map(|len| here.split_at(len));
+        let quoted = starts.find_map(|(start, rest)| Some((unquoted(&start.join(","))?, rest)));
+        let (name, rest) = quoted.unwrap_or_else(|| (first.clone(), others));
+        names.push(name);
+        left = rest;
+    }
+    names
+}
+
+/// What stands in double quotes; `None` for what is not in quotes, or not to their end.
+fn unquoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let single = inner.replace("\"\"", "");
+    (!single.contains('"')).then(|| inner.replace("\"\"", "\""))
+}
+
 impl<'a> Source<'a> {
     /// Opens a file in the format that it has or is said to have.
     pub fn open(input: &'a Input, args: &ImportArgs) -> Result<Self> {
@@ -50,7 +73,7 @@ impl<'a> Source<'a> {
                     comment: args.text.comment,
                     skip: args.text.skip,
                     header: !args.text.no_header,
-                    names: args.text.names.clone(),
+                    names: args.text.names.as_deref().map(quoted_names),
                 };
                 Self::Text(TextFile::csv(input, &options, rules(true))?)
             }
@@ -63,10 +86,11 @@ impl<'a> Source<'a> {
                 ));
             }
             ImportFormat::Npy => {
-                let name = args.text.names.as_ref().and_then(|names| names.first());
+                let names = args.text.names.as_deref().map(quoted_names);
+                let name = names.and_then(|names| names.into_iter().next());
                 Self::Npy(
                     NpyFile::open(input)?,
-                    name.cloned().unwrap_or_else(|| "value".to_owned()),
+                    name.unwrap_or_else(|| "value".to_owned()),
                 )
             }
         })

@@ -1,4 +1,4 @@
-//! Comma-separated values. A null is nothing at all, an empty string is `""`.
+//! Comma-separated values, or tab-separated ones. A null is nothing at all, an empty string is `""`.
 
 use crate::error::Result;
 use arrow_array::{Array, RecordBatch};
@@ -11,21 +11,28 @@ use std::io::Write;
 #[derive(Debug)]
 pub struct CsvWriter<W: Write> {
     out: W,
+    /// What separates values.
+    mark: char,
 }
 
 impl<W: Write> CsvWriter<W> {
     /// Begins with the line of names.
-    pub fn new(mut out: W, schema: &SchemaRef) -> Result<Self> {
+    pub fn new(out: W, schema: &SchemaRef) -> Result<Self> {
+        Self::separated(out, schema, ',')
+    }
+
+    /// As [`Self::new`], with another mark between values.
+    pub fn separated(mut out: W, schema: &SchemaRef, mark: char) -> Result<Self> {
         let mut line = String::new();
         for (at, field) in schema.fields().iter().enumerate() {
             if at > 0 {
-                line.push(',');
+                line.push(mark);
             }
-            push_quoted(&mut line, field.name());
+            push_quoted(&mut line, field.name(), mark);
         }
         line.push('\n');
         out.write_all(line.as_bytes())?;
-        Ok(Self { out })
+        Ok(Self { out, mark })
     }
 
     /// Writes a line a cell.
@@ -45,7 +52,7 @@ impl<W: Write> CsvWriter<W> {
         for row in 0..batch.num_rows() {
             for (at, (nulls, formatter)) in columns.iter().enumerate() {
                 if at > 0 {
-                    lines.push(',');
+                    lines.push(self.mark);
                 }
                 if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     continue;
@@ -55,7 +62,7 @@ impl<W: Write> CsvWriter<W> {
                     // The formatter knows why, the trait does not say it.
                     value = formatter.value(row).try_to_string()?;
                 }
-                push_quoted(&mut lines, &value);
+                push_quoted(&mut lines, &value, self.mark);
             }
             lines.push('\n');
             if lines.len() >= 1 << 16 {
@@ -72,11 +79,11 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-fn push_quoted(line: &mut String, value: &str) {
+fn push_quoted(line: &mut String, value: &str, mark: char) {
     let plain = !value.is_empty()
         && !value.starts_with(' ')
         && !value.ends_with(' ')
-        && !value.contains(['"', ',', '\n', '\r']);
+        && !value.contains(['"', ',', mark, '\n', '\r']);
     if plain {
         line.push_str(value);
         return;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
 use crate::storage::{Entry, StorePath};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
+use std::io::ErrorKind;
 
 /// The file that says of what an array is being made.
 pub(crate) const UNFINISHED: &str = "__azulejo_unfinished";
@@ -65,9 +66,24 @@ pub(crate) fn hide(location: &Location, object_type: ObjectType) -> Result<()> {
     Ok(())
 }
 
+fn is_full(error: &Error) -> bool {
+    let Error::Storage { source, .. } = error else {
+        return false;
+    };
+    matches!(
+        source.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
 /// Deletes the format's files and folders, and the object's folder if nothing else lies in it.
 pub(crate) fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
-    hide(location, object_type)?;
+    match hide(location, object_type) {
+        // A full disk has no room for the folder that it goes to, and may be why this is deleted: then
+        // it goes last, as where folders do not move at once.
+        Err(error) if is_full(&error) => {}
+        hidden => hidden?,
+    }
     let storage = &location.storage;
     let mut entries = storage.list(&location.path)?;
     // What somebody adds before the object is gone is deleted too; who adds to it afterwards finds

@@ -1,7 +1,11 @@
 //! The footers of all fragments in one file, so that opening an array reads one file instead of one
 //! a fragment.
 
-use crate::array::{Array, ArrayHandle, ArrayLock, Fragment, legacy_schema};
+use crate::array::directory::Directory;
+use crate::array::{
+    Array, ArrayHandle, ArrayLock, Fragment, generic_tile, legacy_schema, list, read_objects,
+};
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tails, Uri, shown_tails};
 use azulejo_format::fragment::{
@@ -17,7 +21,8 @@ const TAIL_LEN: u64 = 8192;
 
 impl ArrayHandle {
     /// Writes one file with the footers of all current fragments. Returns it, or `None` if there
-    /// are fewer than two (those below v3 have no footer and do not count).
+    /// are fewer than two (those below v3 have no footer and do not count), or the newest such file
+    /// holds just these already.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first.
@@ -60,11 +65,16 @@ impl ArrayHandle {
                 .map(|(fragment, footer)| ConsolidatedFooter { fragment, footer })
                 .collect(),
         };
+        let payload = file.encode();
+        let may_be_there = fragments.iter().all(|f| f.has_consolidated_footer());
+        if may_be_there && newest_payload(context, &location)?.as_deref() == Some(&*payload) {
+            return Ok(None);
+        }
         let times = fragments.iter().map(|fragment| fragment.time_range());
         let start = times.clone().map(|time| time.start).min().unwrap_or(0);
         let end = times.map(|time| time.end).max().unwrap_or(0);
         let name = TimestampedName::versioned(start, end, version.number());
-        let tile = GenericTile::encode(&file.encode(), version, context.key())
+        let tile = GenericTile::encode(&payload, version, context.key())
             .map_err(|e| Error::decode(name.to_string(), e))?;
         let file_name = format!("{name}{}", Suffix::FragmentMetadata.text());
         let path = match version.has_subdirectories() {
@@ -74,6 +84,20 @@ impl ArrayHandle {
         location.storage.put(&path, tile.into())?;
         Ok(Some(path))
     }
+}
+
+/// What the newest file of this kind holds, which is the one that a vacuum keeps; `None` if there is
+/// none.
+fn newest_payload(context: &Context, location: &Location) -> Result<Option<Vec<u8>>> {
+    let files = Directory::parse(&list(location)?).fragment_meta;
+    let Some(newest) = files.first() else {
+        return Ok(None);
+    };
+    let path = newest.path.as_str();
+    let read = read_objects(context, location, std::iter::once(path))?;
+    read.first()
+        .map(|bytes| generic_tile(context, location, path, bytes))
+        .transpose()
 }
 
 /// The bytes of the footers as the fragments' own files hold them.

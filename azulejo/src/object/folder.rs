@@ -1,6 +1,7 @@
 //! Which arrays and groups lie in a folder.
 
 use super::ObjectHandle;
+use crate::array::removal::REMAINS;
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
@@ -57,13 +58,17 @@ impl ObjectHandle {
     }
 }
 
-/// The folders in a folder that are not parts of the array or group there.
+/// The folders in a folder that are not parts of the array or group there, nor of what a deletion
+/// has left of one.
 pub(super) fn subfolders<'a>(
     folder: &StorePath,
     entries: &'a [Entry],
 ) -> impl Iterator<Item = (&'a str, StorePath)> {
-    let foreign =
-        |entry: &&Entry| entry.is_dir && RootEntry::classify(&entry.name) == RootEntry::Unknown;
+    let foreign = |entry: &&Entry| {
+        entry.is_dir
+            && entry.name != REMAINS
+            && RootEntry::classify(&entry.name) == RootEntry::Unknown
+    };
     entries
         .iter()
         .filter(foreign)

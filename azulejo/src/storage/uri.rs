@@ -1,6 +1,7 @@
 //! URIs and the paths that they name.
 
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -276,7 +277,8 @@ pub enum Uri {
 }
 
 impl Uri {
-    /// Parses a URI or a path. Relative paths are taken from the current directory.
+    /// Parses a URI or a path. Relative paths are taken from the current directory, those that begin
+    /// with `~/` from the [home folder](with_home).
     ///
     /// What follows `file://` is a path as it is, as TileDB stores it in groups and commits: `%20`
     /// is three characters. So are names in buckets. In a URI of a web server `%XX` stands for that
@@ -298,7 +300,7 @@ impl Uri {
             )));
         }
         let Some((scheme, rest)) = split_scheme(text) else {
-            return local(text, text);
+            return local(&with_home(text), text);
         };
         match scheme.to_ascii_lowercase().as_str() {
             "file" => {
@@ -309,6 +311,11 @@ impl Uri {
                 if rest.is_empty() {
                     return Err(Error::InvalidArgument(format!(
                         "{text}: the path is missing"
+                    )));
+                }
+                if cfg!(unix) && !rest.starts_with('/') {
+                    return Err(Error::InvalidArgument(format!(
+                        "{text}: file:// is followed by a path that begins with / (file:///a/b); files of other hosts are not reached"
                     )));
                 }
                 local(without_drive_slash(rest), text)
@@ -358,6 +365,22 @@ impl FromStr for Uri {
 
     fn from_str(text: &str) -> Result<Self> {
         Self::parse(text)
+    }
+}
+
+/// A path whose `~/` at the beginning is the home folder (`HOME`), where there is one: so libtiledb
+/// takes paths that no shell has seen. `./~/a` lies in a folder that is called so.
+#[must_use]
+pub fn with_home(path: &str) -> Cow<'_, str> {
+    let below = path
+        .strip_prefix('~')
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let home = || std::env::var("HOME").ok().filter(|home| !home.is_empty());
+    match below {
+        Some(below) if cfg!(unix) => {
+            home().map_or(Cow::Borrowed(path), |home| Cow::Owned(home + below))
+        }
+        _ => Cow::Borrowed(path),
     }
 }
 
@@ -592,6 +615,30 @@ mod tests {
             Uri::parse("file://"),
             Err(Error::InvalidArgument(_))
         ));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_follows_file_is_no_host_and_no_relative_path() {
+        for text in ["file://host/share/a", "file://a", "file://~/a"] {
+            let error = Uri::parse(text).unwrap_err();
+            assert!(matches!(error, Error::InvalidArgument(_)), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_tilde_is_the_home_folder() {
+        let Ok(home) = std::env::var("HOME") else {
+            return;
+        };
+        let parse = |text: &str| Uri::parse(text).unwrap();
+        assert_eq!(parse("~/a/b"), parse(&format!("{home}/a/b")));
+        assert_eq!(parse("~"), parse(&home));
+        for name in ["~a", "~user/a", "a/~/b"] {
+            assert_eq!(parse(name), parse(&format!("./{name}")), "{name}");
+        }
+        assert_ne!(parse("./~/a"), parse("~/a"));
     }
 
     #[test]
