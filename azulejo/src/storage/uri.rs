@@ -622,7 +622,10 @@ mod tests {
     fn what_follows_file_is_no_host_and_no_relative_path() {
         for text in ["file://host/share/a", "file://a", "file://~/a"] {
             let error = Uri::parse(text).unwrap_err();
-            assert!(matches!(error, Error::InvalidArgument(_)), "{text}: {error}");
+            assert!(
+                matches!(error, Error::InvalidArgument(_)),
+                "{text}: {error}"
+            );
         }
     }
 
