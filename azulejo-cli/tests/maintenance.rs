@@ -73,7 +73,7 @@ fn footers_that_are_in_one_file_already_are_left_alone() {
     let again = || json(&["consolidate", &uri, "--mode", "fragment-meta"])["written"].clone();
     assert!(again().is_string());
     assert_eq!(again(), Value::Null);
-    let files = std::fs::read_dir(std::path::Path::new(&uri).join("__fragment_meta"));
+    let files = std::fs::read_dir(Path::new(&uri).join("__fragment_meta"));
     assert_eq!(files.expect("a folder").count(), 1);
 }
 
