@@ -233,12 +233,20 @@ def settled(name: str, values: Any) -> Given:
             made = np.full(found.shape, empty, dtype)
             made[~null] = cells
             return made, null if null.any() and made.dtype.kind != "f" else None
-    if all(isinstance(v, (list, tuple, np.ndarray)) and np.ndim(v) == 1 for v in cells):
+    if all(map(_is_flat, cells)):
         found = _lists(name, cells, found, null)
         return found, null if null.any() else None
     names = sorted({type(v).__name__ for v in cells})
     several = f"types {', '.join(names)} at once" if len(names) > 1 else f"type {names[0]}"
     raise TypeError(f"{name!r}: no attribute holds values of the {several}")
+
+
+def _is_flat(cell: Any) -> bool:
+    """Whether this is a list of values that are no lists themselves."""
+    if isinstance(cell, np.ndarray):
+        return cell.ndim == 1
+    several = (list, tuple, np.ndarray)
+    return isinstance(cell, (list, tuple)) and not any(isinstance(v, several) for v in cell)
 
 
 def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.ndarray:

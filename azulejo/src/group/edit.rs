@@ -470,7 +470,7 @@ impl GroupEditor {
     fn member_at(&self, uri: &str) -> Result<&Member> {
         let whole = Uri::parse(uri)?.to_string();
         let is_it = |member: &&Member| {
-            member.uri == uri.trim_end_matches('/')
+            member.uri.trim_end_matches('/') == uri.trim_end_matches('/')
                 || Uri::parse(&member.location).is_ok_and(|location| location.to_string() == whole)
         };
         let mut found = self.group.members.iter().filter(is_it);
