@@ -755,7 +755,7 @@ def test_lists_are_cells_of_any_number_of_values(tmp_path):
             found = a.query().to_arrow()
             assert found["a"].to_pylist() == given["a"]
             assert str(found["b"].to_pylist()) == str([[1.5], [2.0, float("nan")], [], [0.0]])
-    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[[1]], [[2], [3]]]):
+    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[[1]], [[2], [3]]], [[[1], [2, 3]], [4]]):
         with pytest.raises((TypeError, ValueError)):
             az.write(str(tmp_path / "wrong"), {"a": wrong})
     assert not (tmp_path / "wrong").exists()
