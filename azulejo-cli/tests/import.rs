@@ -886,8 +886,8 @@ fn keys_of_json_lines_and_given_names_may_have_commas() {
     let cells = "\"x,y\",\"b,c\",d\n1,u,3\n2,v,5\n";
     assert_eq!(place.run("cat a --format csv"), cells);
     place.write("more.ndjson", "{\"x,y\":3,\"b,c\":\"u\",\"d\":7,\"e\":8}\n");
-    place.run("import more.ndjson a --append --columns x,y,b,c");
-    let more = format!("{cells}3,u,\n");
+    place.run("import more.ndjson a --append --columns x,y,b,c,d");
+    let more = format!("{cells}3,u,7\n");
     assert_eq!(place.run("cat a --format csv"), more);
     let refused = place
         .command("import a.ndjson b --columns x,y,q")

@@ -4,6 +4,7 @@
 use crate::error::{Result, external};
 use crate::external_table::FILE_TYPE;
 use crate::new_array::{Optimized, Options};
+use crate::set_operations;
 use crate::table::{ArrayTable, TableOptions, blocking};
 use crate::time_of_day::stored_as;
 use crate::write::{ArraySink, bytes_of};
@@ -168,7 +169,7 @@ impl NewArrayOfRows {
             }
             None => None,
         };
-        let rows = session.state().statement_to_plan(self.rows).await?;
+        let rows = set_operations::plan(&session.state(), self.rows).await?;
         let columns = Arc::clone(rows.schema().inner());
         let key = options.dimensions(&columns)?;
         let optimized = options.optimized()?;

@@ -14,6 +14,7 @@ use crate::create_table::reference_of;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
 use crate::insert_query;
+use crate::set_operations;
 use crate::stored;
 use azulejo::column::{ColumnBuilder, ColumnType};
 use azulejo::format::schema::Attribute;
@@ -70,7 +71,7 @@ pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<Logi
     refuse_twice(&statement)?;
     stored::keep_casts(&mut statement);
     if aliased_delete::as_query(&mut statement)? {
-        return aliased_delete::of_query(state.statement_to_plan(statement).await?);
+        return aliased_delete::of_query(set_operations::plan(state, statement).await?);
     }
     let mut statement = with_named(state, statement).await?;
     if let Some(query) = insert_query::apart(&mut statement) {
@@ -78,12 +79,12 @@ pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<Logi
         return stored::as_they_are(plan);
     }
     let Some(rows) = Rows::of(&statement) else {
-        return stored::as_they_are(state.statement_to_plan(statement).await?);
+        return stored::as_they_are(set_operations::plan(state, statement).await?);
     };
     let columns = rows.columns(state).await?;
     let mut changes: Vec<DmlStatement> = Vec::new();
     for part in rows.apart(&columns)? {
-        match stored::as_they_are(state.statement_to_plan(part).await?)? {
+        match stored::as_they_are(set_operations::plan(state, part).await?)? {
             LogicalPlan::Dml(change) => changes.push(change),
             _ => return Err(DataFusionError::Internal("an INSERT that is none".into())),
         }

@@ -5,6 +5,7 @@
 
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::set_operations;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
@@ -68,10 +69,10 @@ pub async fn plan(
     query: Query,
 ) -> Result<LogicalPlan> {
     let query = Statement::Statement(Box::new(SqlStatement::Query(Box::new(query))));
-    let rows = state.statement_to_plan(query).await?;
+    let rows = set_operations::plan(state, query).await?;
     let instead = nothing(rows.schema().fields().len())?;
     put(&mut statement, instead);
-    let plan = state.statement_to_plan(statement).await?;
+    let plan = set_operations::plan(state, statement).await?;
     let rows = Arc::new(rows);
     let planned = plan.transform_down(|plan| {
         let LogicalPlan::Dml(change) = plan else {

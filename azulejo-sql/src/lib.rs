@@ -52,8 +52,7 @@
 //! | `stored` | values that would become others where they are stored: refused |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
-//! | `set_rule`, `membership_rule`, `set_operation_rule` | `ANY` and `ALL`; `NOT IN` beside nulls; `EXCEPT ALL` |
-//! | `membership_rule` | `NOT IN` beside nulls |
+//! | `set_rule`, `membership_rule`, `set_operations` | `ANY` and `ALL`; `NOT IN` beside nulls; `EXCEPT ALL` |
 //! | `listing` | tables beside files that are opened by their URLs |
 //! | `target` | arrays that these name by their URIs |
 //! | `table_key` | keys of single tables |
@@ -103,7 +102,7 @@ mod predicate;
 mod scan;
 mod selection;
 mod session;
-mod set_operation_rule;
+mod set_operations;
 mod set_rule;
 mod statistics;
 mod stored;

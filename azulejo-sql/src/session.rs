@@ -14,7 +14,6 @@ use crate::functions;
 use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
 use crate::membership_rule::MembershipRule;
-use crate::set_operation_rule::SetOperationRule;
 use crate::set_rule::SetRule;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
@@ -102,7 +101,6 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TileRule))
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(SetRule))
-        .with_analyzer_rule(Arc::new(SetOperationRule))
         .with_analyzer_rule(Arc::new(MembershipRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))

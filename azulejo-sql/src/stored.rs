@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 use crate::table::ArrayTable;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait};
 use datafusion::arrow::compute::kernels::cmp::distinct;
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Float64Type, TimeUnit};
@@ -211,11 +211,12 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
             _ => false,
         },
         (from, to) if from.is_floating() || from.is_decimal() => {
-            to.is_numeric() || *to == D::Boolean
+            to.is_numeric() || matches!(to, D::Boolean | D::Timestamp(..) | D::Duration(_))
         }
         (from, D::Boolean) => from.is_integer(),
         (from, to) if is_text(from) => {
-            to.is_floating() || matches!(to, D::Timestamp(..) | D::Date32)
+            let moment = matches!(to, D::Timestamp(..) | D::Date32);
+            to.is_floating() || moment || is_time(to)
         }
         (D::Timestamp(from, _), D::Timestamp(to, _))
         | (D::Duration(from), D::Duration(to))
@@ -244,6 +245,11 @@ fn is_text(kind: &DataType) -> bool {
     )
 }
 
+/// Whether these are times of a day.
+fn is_time(kind: &DataType) -> bool {
+    matches!(kind, DataType::Time32(_) | DataType::Time64(_))
+}
+
 /// A cast in which what there is none of is null.
 fn cast_safely(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     let options = CastOptions {
@@ -262,10 +268,15 @@ fn check(before: &ArrayRef, after: &ArrayRef, name: &str) -> Result<()> {
     if let D::Dictionary(_, kind) = after.data_type() {
         return check(before, &cast_safely(after, kind)?, name);
     }
-    if let (Some(before), Some(after)) = (items(before), items(after)) {
-        return match before.len() == after.len() {
-            true => check(&before, &after, name),
-            false => Ok(()),
+    if let (Some(was), Some(is)) = (items(before), items(after)) {
+        // Behind lists that are null there may be items, of which a cast keeps some or none.
+        let has_null = before.null_count() > 0 || after.null_count() > 0;
+        return match (has_null, was.len() == is.len()) {
+            (false, true) => check(&was, &is, name),
+            (false, false) => Ok(()),
+            (true, _) => (0..before.len())
+                .filter(|&row| before.is_valid(row) && after.is_valid(row))
+                .try_for_each(|row| check(&before.slice(row, 1), &after.slice(row, 1), name)),
         };
     }
     let Some(changed) = changed(before, after)? else {
@@ -278,14 +289,21 @@ fn check(before: &ArrayRef, after: &ArrayRef, name: &str) -> Result<()> {
     )))
 }
 
-/// The items of lists.
+/// The items of lists, without those of other rows that they are a part of.
 fn items(lists: &ArrayRef) -> Option<ArrayRef> {
-    Some(Arc::clone(match lists.data_type() {
-        DataType::List(_) => lists.as_list::<i32>().values(),
-        DataType::LargeList(_) => lists.as_list::<i64>().values(),
-        DataType::FixedSizeList(..) => lists.as_fixed_size_list().values(),
-        _ => return None,
-    }))
+    match lists.data_type() {
+        DataType::List(_) => Some(items_of(lists.as_list::<i32>())),
+        DataType::LargeList(_) => Some(items_of(lists.as_list::<i64>())),
+        DataType::FixedSizeList(..) => Some(Arc::clone(lists.as_fixed_size_list().values())),
+        _ => None,
+    }
+}
+
+fn items_of<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> ArrayRef {
+    let offsets = lists.value_offsets();
+    let first = offsets.first().map_or(0, |offset| offset.as_usize());
+    let end = offsets.last().map_or(0, |offset| offset.as_usize());
+    lists.values().slice(first, end - first)
 }
 
 /// The first row in which a value is another one.
@@ -321,10 +339,18 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
                 D::Timestamp(_, zone) => zone.clone(),
                 _ => None,
             };
-            let fine = D::Timestamp(unit, zone);
+            let fine = match is_time(to) {
+                true => D::Time64(unit),
+                false => D::Timestamp(unit, zone),
+            };
             let (was, is) = (cast_safely(before, &fine)?, cast_safely(after, &fine)?);
             let differ = distinct(&was, &is)?;
-            let known = |row: &usize| was.is_valid(*row) && is.is_valid(*row);
+            // A number alone is one of the column's ticks.
+            let is_ticks = |row: usize| {
+                is_time(to)
+                    && array_value_to_string(before, row).is_ok_and(|text| !text.contains(':'))
+            };
+            let known = |row: &usize| was.is_valid(*row) && is.is_valid(*row) && !is_ticks(*row);
             let row = (0..differ.len()).find(|row| differ.value(*row) && known(row));
             if row.is_some() {
                 return Ok(row);
@@ -332,8 +358,8 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
         }
         return Ok(None);
     }
-    let again = cast_safely(after, from)?;
     if from.is_floating() {
+        let again = cast_safely(after, from)?;
         // -0.0 is 0.
         let was = cast_safely(before, &D::Float64)?;
         let is = cast_safely(&again, &D::Float64)?;
@@ -342,6 +368,17 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
         let mut others = is.iter();
         return Ok(pairs.position(|was| was != others.next().flatten()));
     }
+    if let (D::Timestamp(unit, Some(_)), D::Timestamp(..)) = (from, to) {
+        // A cast to another zone leaves the instant, one from none to a zone does not.
+        let instant = D::Timestamp(*unit, None);
+        let (was, is) = (
+            cast_safely(before, &instant)?,
+            cast_safely(after, &instant)?,
+        );
+        let differ = distinct(&was, &is)?;
+        return Ok((0..differ.len()).find(|row| differ.value(*row)));
+    }
+    let again = cast_safely(after, from)?;
     let differ = distinct(before, &again)?;
     Ok((0..differ.len()).find(|row| differ.value(*row)))
 }
@@ -447,6 +484,33 @@ mod tests {
             (
                 ScalarValue::TimestampMillisecond(Some(-2_000), None),
                 seconds(),
+                false,
+            ),
+            (
+                ScalarValue::TimestampNanosecond(Some(2_000_000_000), Some("+02:00".into())),
+                seconds(),
+                false,
+            ),
+            (
+                ScalarValue::TimestampNanosecond(Some(2_000_000_001), Some("+02:00".into())),
+                seconds(),
+                true,
+            ),
+            (
+                ScalarValue::from("45000"),
+                D::Time32(TimeUnit::Second),
+                false,
+            ),
+            (ScalarValue::from(1.7), seconds(), true),
+            (ScalarValue::from(2.0), seconds(), false),
+            (
+                ScalarValue::from("12:00:00.5"),
+                D::Time32(TimeUnit::Second),
+                true,
+            ),
+            (
+                ScalarValue::from("12:00:00"),
+                D::Time32(TimeUnit::Second),
                 false,
             ),
             (

@@ -361,7 +361,12 @@ fn with_keys(
         return Ok(None);
     }
     source.profile(session, &Look::default(), size)?;
-    Ok(Some(with_names(args, source.names())))
+    let named = with_names(args, source.names());
+    // Lines of which there are none have no keys either.
+    if !source.names().is_empty() {
+        check_columns(&named, source.names())?;
+    }
+    Ok(Some(named))
 }
 
 /// Looks at a file that is to go into an array with this schema, which is there or is made with it.

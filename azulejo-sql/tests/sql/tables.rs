@@ -1030,6 +1030,10 @@ async fn set_operations_count_rows() -> TestResult {
             &["5"],
         ),
         ("SELECT v FROM t EXCEPT ALL SELECT v FROM t", &[]),
+        (
+            "SELECT v FROM (SELECT v FROM t) AS a WHERE EXISTS (SELECT 1 FROM (VALUES (5), (NULL)) AS b (w) WHERE b.w IS NOT DISTINCT FROM a.v)",
+            &["5", "5", "5", "∅", "∅"],
+        ),
     ] {
         let mut found = rows(&session, query).await?;
         found.sort();

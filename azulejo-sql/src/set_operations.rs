@@ -5,30 +5,28 @@
 //! two that are equal to them, `INTERSECT ALL` keeps two, and `EXCEPT ALL` the other three.
 
 use crate::error::Result;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinConstraint, JoinType, NullEquality};
+use datafusion::execution::SessionState;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::parser::Statement;
 use std::sync::Arc;
 
-/// Numbers equal rows where each of them counts.
-#[derive(Debug, Default)]
-pub struct SetOperationRule;
-
-impl AnalyzerRule for SetOperationRule {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let planned = plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::Join(join) if counts_rows(&join) => numbered(join).map(Transformed::yes),
-            plan => Ok(Transformed::no(plan)),
-        });
-        Ok(planned?.data)
-    }
-
-    fn name(&self) -> &str {
-        "set_operations_of_equal_rows"
-    }
+/// The plan of a statement, in whose set operations equal rows count.
+///
+/// They are told from other joins as they are planned: once plans have been optimized, joins of other
+/// kinds look like them.
+///
+/// # Errors
+/// Those of planning.
+pub async fn plan(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    let plan = state.statement_to_plan(statement).await?;
+    let planned = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Join(join) if counts_rows(&join) => numbered(join).map(Transformed::yes),
+        plan => Ok(Transformed::no(plan)),
+    });
+    Ok(planned?.data)
 }
 
 /// Whether a join is a set operation in which equal rows count: only in these null is equal to null, and
