@@ -195,6 +195,9 @@ pub struct Proxy {
     shared: Arc<Shared>,
 }
 
+/// What its threads are called: those of connections take over the name of the one that accepts them.
+pub const THREAD: &str = "proxy";
+
 impl Proxy {
     /// Starts a proxy before a server that keeps its objects as files in `objects`.
     pub fn start(upstream: SocketAddr, objects: &Path) -> Result<Self, String> {
@@ -210,7 +213,7 @@ impl Proxy {
             link: Mutex::new(Instant::now()),
         });
         let for_thread = Arc::clone(&shared);
-        std::thread::spawn(move || {
+        let accept = move || {
             for stream in listener.incoming().flatten() {
                 if for_thread.stopped.load(Ordering::Relaxed) {
                     return;
@@ -219,7 +222,9 @@ impl Proxy {
                 // A client that goes away, or breaks the protocol, ends its connection only.
                 std::thread::spawn(move || drop(serve(&shared, &stream)));
             }
-        });
+        };
+        let listening = std::thread::Builder::new().name(THREAD.to_owned());
+        listening.spawn(accept).map_err(|e| e.to_string())?;
         Ok(Self { address, shared })
     }
 

@@ -3,11 +3,12 @@
 
 use super::cells::{self, MANY_CELLS};
 use super::requests::{SIZES, make, measure};
-use super::{Stage, Tally, s3_uri};
+use super::{Stage, Tally, proxy, s3_uri};
 use crate::Outcome;
 use azulejo::column::ColumnSet;
 use azulejo::{Array, Context};
 use futures_core::Stream;
+use std::fs::DirEntry;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -36,9 +37,17 @@ fn execute<T>(work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The most threads that this process has while something is done; 0 where nobody can tell.
+/// The most threads that this process has while something is done, without those of the server between,
+/// which connections of who went before may still have; 0 where nobody can tell.
 fn threads_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let now = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    let is_ours = |task: &DirEntry| {
+        let name = std::fs::read_to_string(task.path().join("comm"));
+        name.is_ok_and(|name| name.trim_end() != proxy::THREAD)
+    };
+    let now = || {
+        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+        tasks.flatten().filter(is_ours).count()
+    };
     let (most, done) = (AtomicUsize::new(0), AtomicBool::new(false));
     let result = thread::scope(|scope| {
         scope.spawn(|| {
@@ -112,15 +121,6 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
         let ((came, stream_threads), stream) = measure(stage, || {
             Ok(threads_of(|| execute(streamed(&context, &uri, last))))
         })?;
-        // Connections of who went before may still be closing, each with a thread of the proxy.
-        let mut stream_threads = stream_threads;
-        for _ in 0..2 {
-            if stream_threads > wait_threads + SLACK {
-                let context = stage.context()?;
-                let (_, threads) = threads_of(|| execute(streamed(&context, &uri, last)));
-                stream_threads = stream_threads.min(threads);
-            }
-        }
         println!(
             "| {fragments} | {} | {} | {wait_threads} | {stream_threads} |",
             wait.counts, stream.counts
