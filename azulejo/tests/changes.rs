@@ -704,45 +704,60 @@ fn cells_do_not_take_the_labels_that_came_later() {
     }
 }
 
+/// The labels of [`colour`].
+fn words(words: &[&str]) -> Enumeration {
+    let words = words.iter().copied();
+    Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
+}
+
+/// An attribute `w` with labels.
+fn colour() -> Attribute {
+    Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words")
+}
+
+/// An array with labels.
+fn create_coloured(context: &Context, labels: &[&str]) {
+    let builder = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 5)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words(labels))
+        .attribute_with(colour());
+    create(context, builder);
+}
+
+/// Cells of the labels of these numbers, from a coordinate on.
+fn write_colours(context: &Context, first: i64, indices: &[u8], time: u64) {
+    let last = first + indices.len() as i64 - 1;
+    let columns = [
+        ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
+        ColumnBuffers::of_values("w", indices.to_vec()),
+        ColumnBuffers::of_values("x", (first..=last).collect()),
+    ];
+    write_columns(context, columns, time);
+}
+
+/// The numbers of the labels that the cells had at a time.
+fn colours(context: &Context, time: u64) -> Vec<u8> {
+    let options = ReadOptions::new().fields(["w"]);
+    let cells = at(context, time).read(options).unwrap();
+    let cells = cells.read_all().unwrap();
+    let read = cells.column("w").unwrap().values::<u8>().unwrap();
+    read.to_vec()
+}
+
 /// An attribute is dropped with its labels and comes back: with the old ones and more, numbers mean
 /// what they meant. With others, a delete by a new label takes no cell of an old one.
 #[test]
 fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
-    let words = |words: &[&str]| {
-        let words = words.iter().copied();
-        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
-    };
-    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
     for (labels, before, expected) in [
         (["red", "green", "blue"], [0u8, 1], vec![1u8, 1]),
         (["x", "y", "z"], [255, 255], vec![255, 255, 1]),
     ] {
         let context = context();
-        let builder = ArraySchema::sparse()
-            .dimension("x", 0i64..=9, 5)
-            .attribute("a", Datatype::Int32)
-            .enumeration(words(&["red", "green"]))
-            .attribute_with(colour());
-        create(&context, builder);
-        let write = |first: i64, indices: &[u8], time: u64| {
-            let last = first + indices.len() as i64 - 1;
-            let columns = vec![
-                ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
-                ColumnBuffers::of_values("w", indices.to_vec()),
-                ColumnBuffers::of_values("x", (first..=last).collect()),
-            ];
-            let options = WriteOptions::new().timestamp(time);
-            let mut writer = context.array(URI).writer(options).unwrap();
-            writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
-            writer.finish().unwrap();
-        };
-        let read = |time: u64| -> Vec<u8> {
-            let options = ReadOptions::new().fields(["w"]);
-            let cells = at(&context, time).read(options).unwrap();
-            let cells = cells.read_all().unwrap();
-            let read = cells.column("w").unwrap().values::<u8>().unwrap();
-            read.to_vec()
-        };
+        create_coloured(&context, &["red", "green"]);
+        let write =
+            |first: i64, indices: &[u8], time: u64| write_colours(&context, first, indices, time);
+        let read = |time: u64| colours(&context, time);
         let array = context.array(URI);
         write(0, &[0, 1], 10);
         let drop = SchemaEvolution {
@@ -803,29 +818,9 @@ fn labels_that_come_back_are_the_same_and_others_are_not_deleted() {
 /// written under others.
 #[test]
 fn deletes_by_no_label_take_no_cell_of_other_labels() {
-    let words = |words: &[&str]| {
-        let words = words.iter().copied();
-        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
-    };
-    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
     let context = context();
-    let builder = ArraySchema::sparse()
-        .dimension("x", 0i64..=9, 5)
-        .attribute("a", Datatype::Int32)
-        .enumeration(words(&["red"]))
-        .attribute_with(colour());
-    create(&context, builder);
-    let write = |x: i64, time: u64| {
-        let columns = vec![
-            ColumnBuffers::of_values("a", vec![7i32]),
-            ColumnBuffers::of_values("w", vec![0u8]),
-            ColumnBuffers::of_values("x", vec![x]),
-        ];
-        let options = WriteOptions::new().timestamp(time);
-        let mut writer = context.array(URI).writer(options).unwrap();
-        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
-        writer.finish().unwrap();
-    };
+    create_coloured(&context, &["red"]);
+    let write = |x: i64, time: u64| write_colours(&context, x, &[0], time);
     let array = context.array(URI);
     write(0, 10);
     let drop = SchemaEvolution {
@@ -851,30 +846,10 @@ fn deletes_by_no_label_take_no_cell_of_other_labels() {
 /// every moment a consolidation leaves what the cells read as.
 #[test]
 fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
-    let words = |words: &[&str]| {
-        let words = words.iter().copied();
-        Enumeration::of_strings("words", Datatype::StringUtf8, false, words).unwrap()
-    };
-    let colour = || Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
     let context = context();
-    let builder = ArraySchema::sparse()
-        .dimension("x", 0i64..=9, 5)
-        .attribute("a", Datatype::Int32)
-        .enumeration(words(&["red", "green", "blue"]))
-        .attribute_with(colour());
-    create(&context, builder);
-    let write = |first: i64, indices: &[u8], time: u64| {
-        let last = first + indices.len() as i64 - 1;
-        let columns = vec![
-            ColumnBuffers::of_values("a", vec![7i32; indices.len()]),
-            ColumnBuffers::of_values("w", indices.to_vec()),
-            ColumnBuffers::of_values("x", (first..=last).collect()),
-        ];
-        let options = WriteOptions::new().timestamp(time);
-        let mut writer = context.array(URI).writer(options).unwrap();
-        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
-        writer.finish().unwrap();
-    };
+    create_coloured(&context, &["red", "green", "blue"]);
+    let write =
+        |first: i64, indices: &[u8], time: u64| write_colours(&context, first, indices, time);
     let array = context.array(URI);
     write(0, &[0, 1, 2], 10);
     let drop = SchemaEvolution {
@@ -897,13 +872,7 @@ fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
     };
     array.evolve(&more, Some(40)).unwrap();
     write(4, &[3], 41);
-    let read = |time: u64| -> Vec<u8> {
-        let options = ReadOptions::new().fields(["w"]);
-        let cells = at(&context, time).read(options).unwrap();
-        let cells = cells.read_all().unwrap();
-        let read = cells.column("w").unwrap().values::<u8>().unwrap();
-        read.to_vec()
-    };
+    let read = |time: u64| colours(&context, time);
     let seen = || [15, 35, 50].map(read);
     let before = seen();
     assert_eq!(before[0], [0, 1, 2]);
