@@ -175,12 +175,11 @@ fn undo(session: &Session, uri: &str) {
 fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Result<Option<Json>> {
     let input = files.input()?;
     let mut source = Source::open(input, args)?;
-    let had_names = !source.names().is_empty();
     let mut args = with_names(args, source.names());
     if args.append {
-        return append(session, &args, files, &mut source);
+        return append(session, args, files, &mut source);
     }
-    if args.shape.schema.is_some() && had_names {
+    if args.shape.schema.is_some() && !source.names().is_empty() {
         check_columns(&args, source.names())?;
     }
     // JSON lines have no names yet.
@@ -202,20 +201,18 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
                 .into_new_array()
                 .map_err(|e| in_document(file, &e.to_string()))?;
             let schema = &array.schema;
-            let mut profiles = look_for(session, &args, &mut source, input.size, schema)?;
-            if !had_names && let Some(named) = with_keys(session, &args, &mut source, input.size)? {
-                args = named;
-                profiles = look_for(session, &args, &mut source, input.size, schema)?;
-            }
+            let profiles;
+            (args, profiles) = by_names(session, args, &mut source, input.size, |args, source| {
+                look_for(session, args, source, input.size, schema)
+            })?;
             let chosen = args.columns.as_deref();
             existing::plan(session, &source, input.size, chosen, &profiles, array, None)?
         }
         None => {
-            let mut profiles = source.profile(session, &look(&args), input.size)?;
-            if !had_names && let Some(named) = with_keys(session, &args, &mut source, input.size)? {
-                args = named;
-                profiles = source.profile(session, &look(&args), input.size)?;
-            }
+            let profiles;
+            (args, profiles) = by_names(session, args, &mut source, input.size, |args, source| {
+                source.profile(session, &look(args), input.size)
+            })?;
             if source.names().is_empty() {
                 return Err(input.error("the file is empty: there is no value in it"));
             }
@@ -369,6 +366,26 @@ fn with_keys(
     Ok(Some(named))
 }
 
+/// Looks at a file; once more where its keys, which only a look tells, say what lists of columns mean.
+fn by_names(
+    session: &Session,
+    args: ImportArgs,
+    source: &mut Source<'_>,
+    size: u64,
+    look: impl Fn(&ImportArgs, &mut Source<'_>) -> Result<Vec<Profile>>,
+) -> Result<(ImportArgs, Vec<Profile>)> {
+    let had_names = !source.names().is_empty();
+    let found = look(&args, source)?;
+    let named = match had_names {
+        true => None,
+        false => with_keys(session, &args, source, size)?,
+    };
+    match named {
+        Some(named) => look(&named, source).map(|found| (named, found)),
+        None => Ok((args, found)),
+    }
+}
+
 /// Looks at a file that is to go into an array with this schema, which is there or is made with it.
 fn look_for(
     session: &Session,
@@ -502,7 +519,7 @@ impl Fit<'_> {
 /// Adds to an array.
 fn append(
     session: &mut Session,
-    args: &ImportArgs,
+    args: ImportArgs,
     files: &mut Files<'_>,
     source: &mut Source<'_>,
 ) -> Result<Option<Json>> {
@@ -510,19 +527,14 @@ fn append(
     let array = session.context.array(&args.uri).open()?;
     let schema = array.schema().clone();
     // Those of JSON lines are known after a look only.
-    if !source.names().is_empty() {
-        check_columns(args, source.names())?;
-    }
     let had_names = !source.names().is_empty();
-    let mut named = None;
-    let mut profiles = look_for(session, args, source, input.size, &schema)?;
-    if !had_names {
-        named = with_keys(session, args, source, input.size)?;
+    if had_names {
+        check_columns(&args, source.names())?;
     }
-    if let Some(named) = &named {
-        profiles = look_for(session, named, source, input.size, &schema)?;
-    }
-    let args = named.as_ref().unwrap_or(args);
+    let (args, profiles) = by_names(session, args, source, input.size, |args, source| {
+        look_for(session, args, source, input.size, &schema)
+    })?;
+    let args = &args;
     // Lines of which there are none have no keys either.
     if !had_names && profiles.first().is_some_and(|profile| profile.rows > 0) {
         check_columns(args, source.names())?;
