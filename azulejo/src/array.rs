@@ -48,19 +48,21 @@ pub use metadata_write::MetadataWriter;
 pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_corrupt};
 pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
-pub(crate) use relabel::relabelled;
+pub(crate) use relabel::{Relabelled, relabelled};
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{
     check_still_there, clean_up_unseen, encode_tile, may_come_late, put_if_there, put_tile_if_there,
 };
 pub use time_range::TimeRange;
 
+use crate::condition::BoundCondition;
 use crate::error::Result;
 use crate::storage::{StorePath, Waiting, block_on};
-use azulejo_format::NdRectangle;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
+use azulejo_format::{ArraySchema, NdRectangle};
 use boxes::FragmentBoxes;
+use open::Schemas;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -90,6 +92,9 @@ pub struct Array {
 /// The fragments of an array, and what counts beside them.
 #[derive(Debug)]
 struct Contents {
+    /// Those that the fragments are of: where they were looked at once more, as a vacuum was faster, not
+    /// the snapshot's own.
+    schemas: Arc<Schemas>,
     fragments: Arc<[Fragment]>,
     deletes: Vec<DeleteCommit>,
     to_vacuum: Vec<StorePath>,
@@ -125,6 +130,25 @@ impl Array {
     #[must_use]
     pub fn deletes(&self) -> &[DeleteCommit] {
         &self.contents.deletes
+    }
+
+    /// The schema that a delete means, and the delete as it means it; `None` where it fits none.
+    pub(crate) fn meant(
+        &self,
+        delete: &DeleteCommit,
+    ) -> Option<(&Arc<ArraySchema>, BoundCondition)> {
+        self.contents.schemas.meant(delete)
+    }
+
+    /// The attributes of a fragment whose labels are others than in a schema that a delete
+    /// [means](Self::meant).
+    pub(crate) fn relabelled_beside(
+        &self,
+        fragment: &Fragment,
+        meant: &Arc<ArraySchema>,
+    ) -> Arc<[String]> {
+        let schemas = &self.contents.schemas;
+        schemas.relabelled_beside(fragment.schema(), meant)
     }
 
     /// Folders of fragments that a consolidation has replaced and that could be vacuumed.

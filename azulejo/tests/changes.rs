@@ -736,6 +736,23 @@ fn write_colours(context: &Context, first: i64, indices: &[u8], time: u64) {
     write_columns(context, columns, time);
 }
 
+/// Drops labels and their attribute, which come back with others.
+fn relabel(context: &Context, labels: &[&str], dropped: u64, added: u64) {
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["w".to_owned()],
+        drop_enumerations: vec!["words".to_owned()],
+        ..SchemaEvolution::default()
+    };
+    let array = context.array(URI);
+    array.evolve(&drop, Some(dropped)).unwrap();
+    let add = SchemaEvolution {
+        add_enumerations: vec![words(labels)],
+        add_attributes: vec![colour()],
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&add, Some(added)).unwrap();
+}
+
 /// The numbers of the labels that the cells had at a time.
 fn colours(context: &Context, time: u64) -> Vec<u8> {
     let options = ReadOptions::new().fields(["w"]);
@@ -823,23 +840,42 @@ fn deletes_by_no_label_take_no_cell_of_other_labels() {
     let write = |x: i64, time: u64| write_colours(&context, x, &[0], time);
     let array = context.array(URI);
     write(0, 10);
-    let drop = SchemaEvolution {
-        drop_attributes: vec!["w".to_owned()],
-        drop_enumerations: vec!["words".to_owned()],
-        ..SchemaEvolution::default()
-    };
-    array.evolve(&drop, Some(20)).unwrap();
-    let add = SchemaEvolution {
-        add_enumerations: vec![words(&["x", "y"])],
-        add_attributes: vec![colour()],
-        ..SchemaEvolution::default()
-    };
-    array.evolve(&add, Some(30)).unwrap();
+    relabel(&context, &["x", "y"], 20, 30);
     write(1, 40);
     assert_eq!(coordinates(&context, 45), [0, 1]);
     let others = at(&context, 45).condition("w != 'none'").unwrap();
     array.delete_cells(&others, Some(50)).unwrap();
     assert_eq!(coordinates(&context, 60), [0]);
+}
+
+/// What deletes mean by labels holds for all fragments, also where a vacuum was faster than whoever
+/// looks at them.
+#[test]
+fn deletes_by_labels_leave_others_where_fragments_were_looked_at_again() {
+    let context = context();
+    create_coloured(&context, &["red"]);
+    for (x, time) in [(0, 10), (1, 11), (2, 12)] {
+        write_colours(&context, x, &[0], time);
+    }
+    relabel(&context, &["x", "y"], 20, 30);
+    write_colours(&context, 3, &[0, 1], 40);
+    let array = context.array(URI);
+    let of_x = at(&context, 45).condition("w = 'x'").unwrap();
+    array.delete_cells(&of_x, Some(50)).unwrap();
+    let snapshot = array.snapshot().unwrap();
+    let all = at(&context, 60);
+    let names = all.fragments().iter().map(|f| f.name().to_owned());
+    let two = FragmentOptions::new().fragments(names.take(2));
+    assert_eq!(array.consolidate(&two).unwrap().len(), 1);
+    array
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
+    let left = snapshot.array().unwrap();
+    assert_eq!(left.fragments().len(), 3);
+    let cells = left.read(ReadOptions::new().fields(["x"])).unwrap();
+    let cells = cells.read_all().unwrap();
+    let found = cells.column("x").unwrap().values::<i64>().unwrap();
+    assert_eq!(found, [0, 1, 2, 4]);
 }
 
 /// Labels are dropped and come back as fewer ones, of which an extension makes all that there were: at
@@ -852,18 +888,7 @@ fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
         |first: i64, indices: &[u8], time: u64| write_colours(&context, first, indices, time);
     let array = context.array(URI);
     write(0, &[0, 1, 2], 10);
-    let drop = SchemaEvolution {
-        drop_attributes: vec!["w".to_owned()],
-        drop_enumerations: vec!["words".to_owned()],
-        ..SchemaEvolution::default()
-    };
-    array.evolve(&drop, Some(20)).unwrap();
-    let add = SchemaEvolution {
-        add_enumerations: vec![words(&["red", "green"])],
-        add_attributes: vec![colour()],
-        ..SchemaEvolution::default()
-    };
-    array.evolve(&add, Some(30)).unwrap();
+    relabel(&context, &["red", "green"], 20, 30);
     write(3, &[1], 31);
     let more = words(&["red", "green"]).extend(["blue", "x"]).unwrap();
     let more = SchemaEvolution {
@@ -878,6 +903,10 @@ fn labels_that_come_back_little_by_little_are_the_same_at_every_moment() {
     assert_eq!(before[0], [0, 1, 2]);
     assert_eq!(before[1], [255, 255, 255, 1]);
     assert_eq!(before[2], [0, 1, 2, 1, 3]);
+    // Brought back, cells would have labels that they did not have at that time.
+    for (time, is_possible) in [(15, true), (35, false), (50, true)] {
+        assert_eq!(array.plan_restore(time).is_ok(), is_possible, "{time}");
+    }
     let all = FragmentOptions::new().choice(Choice::new().amplification(100.0));
     array.consolidate(&all).unwrap();
     array

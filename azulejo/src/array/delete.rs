@@ -137,6 +137,7 @@ impl Array {
         Ok(Self {
             snapshot: self.snapshot.clone(),
             contents: Arc::new(Contents {
+                schemas: Arc::clone(&self.contents.schemas),
                 fragments: Arc::clone(&self.contents.fragments),
                 deletes,
                 to_vacuum: self.contents.to_vacuum.clone(),

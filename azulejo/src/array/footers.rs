@@ -38,7 +38,7 @@ const SHOWN_LEN: u64 = 1024;
 pub(super) async fn read(
     context: &Context,
     location: &Location,
-    schemas: &Schemas,
+    schemas: &Arc<Schemas>,
     time: TimeRange,
     unread: &Unread,
     waiting: Waiting,
@@ -114,6 +114,7 @@ pub(super) async fn read(
         .map(|&i| location.path.join(&committed.fragments[i].entry.path))
         .collect();
     Ok(Contents {
+        schemas: Arc::clone(schemas),
         fragments,
         deletes: deletes.clone(),
         to_vacuum,

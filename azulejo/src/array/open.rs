@@ -12,7 +12,7 @@ use super::timeline::{
 };
 use super::{DeleteCommit, TimeRange};
 use crate::cancel::Operation;
-use crate::condition::BoundCondition;
+use crate::condition::{BoundCondition, FieldRef};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
@@ -60,7 +60,7 @@ pub(super) struct Schemas {
     relabelled: Vec<Relabelled>,
     /// The files of labels of which it may be that the earlier begin the later, which was not looked at.
     unlike: BTreeSet<(String, String)>,
-    /// Of each other schema that deletes mean the schemas that have other labels than it.
+    /// Of each other schema that deletes by labels mean the schemas that have other labels than it.
     earlier: Vec<(Arc<ArraySchema>, Vec<Relabelled>)>,
 }
 
@@ -97,6 +97,9 @@ impl Schemas {
     ) -> Result<()> {
         let meant = self.meant_by(deletes);
         let mut pairs = std::mem::take(&mut self.unlike);
+        if meant.is_empty() && pairs.is_empty() {
+            return Ok(());
+        }
         for name in &meant {
             let mut ask = |then: &str, now: &str| {
                 pairs.insert((then.to_owned(), now.to_owned()));
@@ -122,14 +125,19 @@ impl Schemas {
         Ok(())
     }
 
-    /// The file names of the schemas before the one that counts, or after it, that deletes mean.
+    /// The file names of the schemas before the one that counts, or after it, that deletes mean which
+    /// test what has labels in any of them.
     fn meant_by(&self, deletes: &[DeleteCommit]) -> BTreeSet<String> {
-        let has_labels = |schema: &Arc<ArraySchema>| !schema.enumerations.is_empty();
-        if self.all.len() < 2 || !self.all.values().any(has_labels) {
+        if self.all.len() < 2 || deletes.is_empty() {
             return BTreeSet::new();
         }
+        let attributes = self.all.values().flat_map(|schema| &schema.attributes);
+        let labelled = attributes.filter(|attribute| attribute.enumeration.is_some());
+        let labelled: HashSet<&str> = labelled.map(|attribute| attribute.name.as_str()).collect();
+        let is_labelled = |field: &&FieldRef| labelled.contains(field.name.as_str());
         let meant: HashSet<*const ArraySchema> = deletes
             .iter()
+            .filter(|delete| delete.kept.fields().iter().any(is_labelled))
             .filter_map(|delete| self.meant(delete))
             .map(|(schema, _)| Arc::as_ptr(schema))
             .collect();
@@ -181,7 +189,7 @@ impl Schemas {
     }
 
     /// The attributes of a schema whose labels are others than in another one, which counts or is meant
-    /// by a delete.
+    /// by a delete. Both are of [`Self::all`], not equal ones of another look at the array.
     pub(super) fn relabelled_beside(
         &self,
         schema: &Arc<ArraySchema>,

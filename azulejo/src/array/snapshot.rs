@@ -5,9 +5,8 @@ use super::directory::DetailFiles;
 use super::metadata::read_metadata;
 use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::open::{self, OpenScope, Opened, Schemas, Unread};
-use super::{Array, Contents, DeleteCommit, TimeRange, footers};
+use super::{Array, Contents, TimeRange, footers};
 use crate::cancel::Operation;
-use crate::condition::BoundCondition;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Uri, Waiting, block_on};
@@ -45,7 +44,7 @@ struct SnapshotInner {
     /// As asked, with an end.
     time_range: TimeRange,
     scope: OpenScope,
-    schemas: Schemas,
+    schemas: Arc<Schemas>,
     metadata_files: DetailFiles,
     metadata: OnceLock<Metadata>,
     /// By file name.
@@ -125,7 +124,7 @@ impl Snapshot {
             asked,
             time_range,
             scope: scope.clone(),
-            schemas,
+            schemas: Arc::new(schemas),
             metadata_files,
             metadata: OnceLock::new(),
             enumerations: Mutex::default(),
@@ -358,28 +357,10 @@ impl Snapshot {
         &self.inner.schemas.all
     }
 
-    /// The attributes of a schema whose labels are others than in another one, which is [`Self::schema`]
-    /// or [meant](Self::meant) by a delete.
-    pub(crate) fn relabelled_beside(
-        &self,
-        schema: &Arc<ArraySchema>,
-        other: &Arc<ArraySchema>,
-    ) -> Arc<[String]> {
-        self.inner.schemas.relabelled_beside(schema, other)
-    }
-
     /// All schemas: the one that was the latest at a time, those before it, newest first, then
     /// those after it, oldest first. A delete of that time means the first that it fits.
     pub fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
         self.inner.schemas.around(time)
-    }
-
-    /// The schema that a delete means, and the delete as it means it; `None` where it fits none.
-    pub(crate) fn meant(
-        &self,
-        delete: &DeleteCommit,
-    ) -> Option<(&Arc<ArraySchema>, BoundCondition)> {
-        self.inner.schemas.meant(delete)
     }
 
     /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for
@@ -598,6 +579,7 @@ impl Snapshot {
             {
                 break;
             }
+            let schemas = Arc::new(schemas);
             contents = footers::read(context, &location, &schemas, time, &unread, waiting).await;
         }
         contents

@@ -464,7 +464,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// What no cell meets; [`for_fragment`] settles it.
+    /// What no cell meets; [`for_fragment`] settles it. Of a delete it is a test of what labels meant
+    /// then, which cells under others do not take.
     fn never(&mut self, field: &FieldRef, target: &ConditionField<'_>) -> Node {
         let test = Test::Set {
             members: SetMembers::FewStrings(Vec::new()),
@@ -486,7 +487,6 @@ impl<'a> Binder<'a> {
         let target = self.target(field)?;
         match op {
             Comparison::AlwaysTrue => return Ok(self.always(field, &target, true)),
-            // Of a delete it is a test of what labels meant then, which cells under others do not take.
             Comparison::AlwaysFalse if field.raw => return Ok(self.never(field, &target)),
             Comparison::AlwaysFalse => return Ok(Node::Constant(false)),
             _ => {}
@@ -637,7 +637,10 @@ impl<'a> Binder<'a> {
         }
         let members = SetMembers::new(members, cell_size);
         if members.is_empty() {
-            return Ok(self.always(field, &target, negated));
+            return Ok(match field.raw && !negated {
+                true => self.never(field, &target),
+                false => self.always(field, &target, negated),
+            });
         }
         let number = target.cell_val_num == CellValNum::ONE && !is_text(target.datatype);
         let physical = number.then(|| target.datatype.physical());

@@ -1,7 +1,7 @@
 //! Which fragments are consolidated next.
 
 use super::plan::{around, overlap};
-use crate::array::{Array, Fragment, TimeRange, relabelled};
+use crate::array::{Array, Fragment, Relabelled, TimeRange, relabelled};
 use crate::error::{Error, Result};
 use crate::fragment_info::FragmentDescription;
 use crate::space::tiled_alike;
@@ -148,6 +148,10 @@ pub(super) struct Candidates<'a> {
     sizes: Vec<u64>,
     /// The file name of the latest schema.
     latest: String,
+    /// The schemas that have other labels than the latest: those that came in the place of others keep
+    /// cells apart, though they may begin with them now. At a time when they did not yet, the cells had
+    /// none of them.
+    relabelled: Vec<Relabelled>,
     /// Whether cells keep their own time, so that fragments between chosen ones do not matter.
     timed: bool,
 }
@@ -179,6 +183,7 @@ impl<'a> Candidates<'a> {
             array,
             members,
             sizes,
+            relabelled: relabelled(array.schemas(), &latest, &mut |_, _| false),
             latest,
             timed,
         })
@@ -528,9 +533,14 @@ impl<'a> Candidates<'a> {
             let Some(target) = schemas.get(target_name) else {
                 return false;
             };
-            // Labels that came in the place of others keep those cells apart, though they may begin with
-            // them now: at a time when they did not yet, the cells had none of them.
-            let others = relabelled(schemas, target_name, &mut |_, _| false);
+            let of_newest: Vec<Relabelled>;
+            let others = match *target_name == self.latest {
+                true => &self.relabelled,
+                false => {
+                    of_newest = relabelled(schemas, target_name, &mut |_, _| false);
+                    &of_newest
+                }
+            };
             let is_other = |schema: &Arc<ArraySchema>| {
                 let mut others = others.iter();
                 others.any(|(other, _)| Arc::ptr_eq(other, schema))

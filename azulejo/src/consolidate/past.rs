@@ -177,7 +177,7 @@ impl Past {
         let then = Snapshot::open_scope(context, &Uri::parse(uri)?, then, &scope)?.array()?;
         was_there(&then, timestamp)?;
         let of_then = context.array(uri).open_at(TimeRange::until(timestamp))?;
-        same_labels(&of_then, &now)?;
+        same_labels(&of_then, &then, &now)?;
         Ok(Self { then, now })
     }
 
@@ -266,8 +266,14 @@ impl Past {
     }
 }
 
-/// An error if values of then, which say where labels stand, would show other labels now.
-fn same_labels(then: &Array, now: &Array) -> Result<()> {
+/// An error if values of then, which say where labels stand, would show other labels now, or labels
+/// that the cells did not have then. `brought` has the cells of then in the schema of now.
+fn same_labels(then: &Array, brought: &Array, now: &Array) -> Result<()> {
+    let have_others = |array: &Array, name: &str| -> Vec<bool> {
+        let fragments = array.fragments().iter();
+        let others = fragments.map(|f| f.relabelled().iter().any(|other| other == name));
+        others.collect()
+    };
     for attribute in &then.schema().attributes {
         let mut others = now.schema().attributes.iter();
         let Some(other) = others.find(|other| {
@@ -282,6 +288,7 @@ fn same_labels(then: &Array, now: &Array) -> Result<()> {
             (Some(before), Some(after)) => {
                 let (before, after) = (then.enumeration(before)?, now.enumeration(after)?);
                 after.values_begin_with(&before)
+                    && have_others(then, &attribute.name) == have_others(brought, &attribute.name)
             }
             _ => false,
         };

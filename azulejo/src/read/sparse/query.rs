@@ -411,7 +411,7 @@ fn bind_fragment(
         }
         let later = fragment.has_timestamps() && delete.timestamp <= written.end;
         let until = later.then_some(delete.timestamp);
-        let relabelled = array.relabelled_beside(fragment.schema(), &bound.schema);
+        let relabelled = array.relabelled_beside(fragment, &bound.schema);
         let kept = (!relabelled.is_empty()).then(|| bound.condition.keeping(&relabelled));
         let condition = kept.as_ref().unwrap_or(&bound.condition);
         add_test(&mut query, fragment, condition, until, Some(i))?;
