@@ -199,7 +199,9 @@ impl ImportTarget {
                 if kind.cell_val_num != CellValNum::ONE {
                     return Err(mismatch());
                 }
-                Ok((self.bits(array)?, None))
+                let data = self.bits(array)?;
+                self.check_indices(&data, nulls)?;
+                Ok((data, None))
             }
             _ if kind.cell_val_num != CellValNum::ONE => Err(mismatch()),
             _ => {
