@@ -91,6 +91,16 @@ fn lists_of_truth_values_are_bytes() {
 }
 
 #[test]
+fn truth_values_are_indices_of_labels_that_there_are() {
+    let mut kind = ColumnType::new("a", Datatype::UInt8);
+    let label = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["no"]).unwrap();
+    kind.enumeration = Some(Arc::new(label));
+    let of = |values: Vec<bool>| import(kind.clone(), BooleanArray::from(values));
+    assert_eq!(cells(&of(vec![false]).unwrap()), [Some(vec![0])]);
+    assert!(of(vec![false, true]).is_err());
+}
+
+#[test]
 fn times_change_their_unit_or_fail() {
     let millis =
         || TimestampMillisecondArray::from(vec![Some(86_400_000), None, Some(-172_800_000)]);
