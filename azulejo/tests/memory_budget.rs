@@ -157,6 +157,29 @@ fn reads_stay_within_the_budget() {
     assert_eq!(cells, 2_000);
     assert!(held <= limit, "points that repeat: {held} bytes");
 
+    // The same of ranges, among as many others.
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9_999, 100)
+        .var_attribute("s", Datatype::StringAscii)
+        .build()
+        .unwrap();
+    let ranged = context.array(&uri("ranged"));
+    ranged.create(schema).unwrap();
+    let text = |i: usize| "x".repeat(if i == 0 { 1 << 16 } else { 1 });
+    let columns = ColumnSet::of([
+        ColumnBuffers::of_values("x", (0..=1_000).collect::<Vec<i32>>()),
+        ColumnBuffers::of_strings("s", (0..=1_000).map(text)),
+    ]);
+    let mut writer = ranged.writer(WriteOptions::new()).unwrap();
+    writer.write(&columns.unwrap()).unwrap();
+    writer.finish().unwrap();
+    let places = (1..=1_000).rev().chain(std::iter::repeat_n(0, 1_000));
+    let ranges = places.map(|x: i32| Range::of(x, x)).collect();
+    let some = Subarray::Box(vec![DimSelection::Ranges(ranges)]);
+    let (cells, held) = read(&uri("ranged"), ReadOptions::new().subarray(some));
+    assert_eq!(cells, 2_000);
+    assert!(held <= limit, "ranges that repeat: {held} bytes");
+
     for layout in [
         Layout::RowMajor,
         Layout::ColMajor,
