@@ -11,7 +11,7 @@ use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::{CellValNum, Datatype, Range};
 use azulejo::read::ReadOptions;
-use azulejo::space::{DimSelection, Layout};
+use azulejo::space::{DimSelection, Layout, PointColumn, Points};
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Subarray};
 
@@ -87,6 +87,21 @@ fn sparse(context: &Context, uri: &str) {
     }
 }
 
+/// One cell of 64 KiB, and others of a byte.
+fn one_long_text(context: &Context, uri: &str) {
+    let schema = ArraySchema::dense()
+        .dimension("x", 0i32..=9, 10)
+        .var_attribute("s", Datatype::StringAscii)
+        .build()
+        .unwrap();
+    context.array(uri).create(schema).unwrap();
+    let text = |i: usize| "x".repeat(if i == 3 { 1 << 16 } else { 1 });
+    let columns = ColumnSet::of([ColumnBuffers::of_strings("s", (0..10).map(text))]);
+    let mut writer = context.array(uri).writer(WriteOptions::new()).unwrap();
+    writer.write(&columns.unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
 /// Reads batch after batch; the cells, and the most bytes held at a time.
 fn read(uri: &str, options: ReadOptions) -> (usize, u64) {
     let context = context();
@@ -128,6 +143,42 @@ fn reads_stay_within_the_budget() {
     let thin = Subarray::Box(vec![every_third, DimSelection::All]);
     let (_, held) = read(&uri("dense"), ReadOptions::new().subarray(thin));
     assert!(held <= limit, "every third row: {held} bytes");
+
+    // The same point over and over: 64 MB of text.
+    one_long_text(&context, &uri("long"));
+    let data = [3i32, 5].repeat(1_000);
+    let data = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let coordinates = vec![PointColumn {
+        data,
+        offsets: None,
+    }];
+    let points = Subarray::Points(Points { coordinates });
+    let (cells, held) = read(&uri("long"), ReadOptions::new().subarray(points));
+    assert_eq!(cells, 2_000);
+    assert!(held <= limit, "points that repeat: {held} bytes");
+
+    // The same of ranges, among as many others.
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=9_999, 100)
+        .var_attribute("s", Datatype::StringAscii)
+        .build()
+        .unwrap();
+    let ranged = context.array(&uri("ranged"));
+    ranged.create(schema).unwrap();
+    let text = |i: usize| "x".repeat(if i == 0 { 1 << 16 } else { 1 });
+    let columns = ColumnSet::of([
+        ColumnBuffers::of_values("x", (0..=1_000).collect::<Vec<i32>>()),
+        ColumnBuffers::of_strings("s", (0..=1_000).map(text)),
+    ]);
+    let mut writer = ranged.writer(WriteOptions::new()).unwrap();
+    writer.write(&columns.unwrap()).unwrap();
+    writer.finish().unwrap();
+    let places = (1..=1_000).rev().chain(std::iter::repeat_n(0, 1_000));
+    let ranges = places.map(|x: i32| Range::of(x, x)).collect();
+    let some = Subarray::Box(vec![DimSelection::Ranges(ranges)]);
+    let (cells, held) = read(&uri("ranged"), ReadOptions::new().subarray(some));
+    assert_eq!(cells, 2_000);
+    assert!(held <= limit, "ranges that repeat: {held} bytes");
 
     for layout in [
         Layout::RowMajor,

@@ -104,11 +104,20 @@ impl BatchCosts<'_> {
                 let Some(fragment) = array.fragments().get(task.fragment) else {
                     continue;
                 };
-                let times = if repeats { task.copies.len() as u64 } else { 1 };
+                let times = match &batch.order {
+                    Some(_) => batch.most_taken(task)?,
+                    None if repeats => task.copies.len() as u64,
+                    None => 1,
+                };
                 let bytes = fragment.loaded().var_tile_size(found, task.tile)?;
                 cost = cost.saturating_add(bytes.saturating_mul(times));
             }
             most = most.max(loaded);
+        }
+        // Cells that are read in another order are there twice when they are brought in theirs; no
+        // tile is at hand then.
+        if batch.order.is_some() {
+            most = most.max(cost);
         }
         Ok(cost.saturating_add(most))
     }

@@ -87,6 +87,21 @@ impl BatchPlan {
         cells.sum::<usize>() as u64
     }
 
+    /// How many times a task takes the cell that it takes most often. For example the points 7, 9, 7
+    /// and 7 of a tile: three times.
+    pub fn most_taken(&self, task: &TileTask) -> Result<u64> {
+        let mut cells: Vec<usize> = Vec::new();
+        for copy in self.copies_of(task) {
+            self.copies.rows(copy, &(0..self.cells), &mut |row| {
+                cells.extend((0..row.axis.count).map(|i| row.src + i * row.axis.src));
+                Ok(())
+            })?;
+        }
+        cells.sort_unstable();
+        let times = cells.chunk_by(|a, b| a == b).map(<[usize]>::len);
+        Ok(times.max().unwrap_or(0) as u64)
+    }
+
     /// Joins tasks of the same tile, which several boxes may have brought, and sorts them by tile.
     pub fn join_tasks(&mut self) {
         let mut tasks = std::mem::take(&mut self.tasks);

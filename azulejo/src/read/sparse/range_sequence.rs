@@ -161,8 +161,8 @@ impl RangeSequence {
             sum = sum.saturating_add(span.len());
             spans.push(span);
         }
-        // Ranges that share many cells: what they repeat is not held here.
-        if sum > first.cell_num.saturating_mul(2) {
+        // Ranges that share many cells, or long ones: what they repeat is not held here.
+        if sum > first.cell_num.saturating_mul(2) || !fit_twice(&first, &spans) {
             return Ok(None);
         }
         spans.retain(|span| !span.is_empty());
@@ -182,6 +182,24 @@ impl RangeSequence {
             None => batch_columns(batch).map(Some),
         }
     }
+}
+
+/// Whether the values of cells within spans take no more than twice what those of all cells do.
+fn fit_twice(cells: &BatchColumns, spans: &[Span<usize>]) -> bool {
+    cells.columns.iter().all(|column| {
+        let BatchColumn::Cells(column) = column else {
+            return true;
+        };
+        let view = column.view();
+        let Some(offsets) = view.offsets else {
+            return true;
+        };
+        let at = |cell: usize| offsets.get(cell).copied().unwrap_or(0);
+        let bytes = spans.iter();
+        let bytes = bytes.map(|span| at(span.end).saturating_sub(at(span.start)));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        bytes <= (view.data.len() as u64).saturating_mul(2)
+    })
 }
 
 /// The ranges of a selection cut where one does not lie behind the one before it; nothing where the
