@@ -291,3 +291,22 @@ fn an_array_that_is_open_is_not_deleted_nor_are_its_fragments() {
     fails!(tiledb_array_delete, ctx, &group);
     assert!(!path.exists() && folder.path().join("group").exists());
 }
+
+#[test]
+fn settings_of_who_may_see_objects_are_refused_if_nobody_knows_them() {
+    let (mut config, mut error) = (null(), null());
+    assert_eq!(capi::raw!(tiledb_config_alloc, &mut config, &mut error), 0);
+    let mut set = |key: &CStr, value: &CStr| {
+        let status = capi::raw!(tiledb_config_set, config, key, value, &mut error);
+        capi::raw!(tiledb_error_free, &mut error);
+        status
+    };
+    for key in [c"vfs.s3.bucket_canned_acl", c"vfs.s3.object_canned_acl"] {
+        assert_eq!(set(key, c"public_read"), 0);
+        assert_eq!(set(key, c"NOT_SET"), 0);
+        assert_eq!(set(key, c"public-read"), -1);
+    }
+    assert_eq!(set(c"vfs.s3.object_canned_acl", c"bucket_owner_read"), 0);
+    assert_eq!(set(c"vfs.s3.bucket_canned_acl", c"bucket_owner_read"), -1);
+    free!(tiledb_config_free, config);
+}
