@@ -719,7 +719,12 @@ capi! {
     /// The number of fragments whose non-empty domain meets what a read selects.
     fn tiledb_query_get_relevant_fragment_num(ctx, query: In<QueryHandle>, num: Out<u64>) {
         let query = query.get()?;
-        num.set(read_only(query, estimate::relevant_fragments)?)?;
+        let found = match query.shared.kind {
+            QueryType::Read => read_only(query, estimate::relevant_fragments)?,
+            // As in the reference: what is not a read looks at none.
+            QueryType::Write | QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive => 0,
+        };
+        num.set(found)?;
     }
 
     /// A new value for the cells that meet the condition of an update query. It is stored and never
