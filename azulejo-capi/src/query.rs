@@ -420,6 +420,10 @@ fn finalize(query: &QueryHandle) -> Result<()> {
         QueryType::Write | QueryType::ModifyExclusive
     ) && state.is_started()
     {
+        // As in the reference: programs that look at this status alone are to know.
+        if state.status == Status::Failed && state.layout == Layout::Unordered {
+            return Err("Cannot finalize query; its submission failed, and nothing was written".into());
+        }
         let outcome = write::finalize(&mut state, &query.shared.open);
         if outcome.is_err() {
             state.status = Status::Failed;
