@@ -150,9 +150,9 @@ fn tiny_buffers_give_all_cells_bit_by_bit() {
         let uri = uri(&folder);
         fill(ctx.0, &uri, sparse);
         for layout in if sparse {
-            &[ROW, capi::GLOBAL, UNORDERED][..]
+            &[ROW, GLOBAL, UNORDERED][..]
         } else {
-            &[ROW, capi::GLOBAL][..]
+            &[ROW, GLOBAL][..]
         } {
             for cells in [3, 7, CELLS] {
                 let submissions = read_in_steps(ctx.0, &uri, *layout, cells);

@@ -1037,7 +1037,12 @@ fn a_failed_write_without_an_order_cannot_be_finalized() {
     let message = fails!(tiledb_query_finalize, ctx, q);
     assert!(message.contains("nothing was written"), "{message}");
     let mut fragments = 9u64;
-    ok!(tiledb_query_get_relevant_fragment_num, ctx, q, &mut fragments);
+    ok!(
+        tiledb_query_get_relevant_fragment_num,
+        ctx,
+        q,
+        &mut fragments
+    );
     assert_eq!(fragments, 0);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -1062,13 +1067,31 @@ fn a_label_without_ranges_has_none_and_a_schema_has_a_time() {
     );
     ok!(tiledb_array_create, ctx, &uri, schema);
     free!(tiledb_array_schema_free, schema);
-    let array = open(ctx, &uri, capi::READ);
+    let array = open(ctx, &uri, READ);
     let (mut sub, mut count) = (null(), 9u64);
     ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
-    ok!(tiledb_subarray_get_label_range_num, ctx, sub, c"l", &mut count);
+    ok!(
+        tiledb_subarray_get_label_range_num,
+        ctx,
+        sub,
+        c"l",
+        &mut count
+    );
     assert_eq!(count, 0);
-    fails!(tiledb_subarray_get_label_range_num, ctx, sub, c"m", &mut count);
+    fails!(
+        tiledb_subarray_get_label_range_num,
+        ctx,
+        sub,
+        c"m",
+        &mut count
+    );
     free!(tiledb_subarray_free, sub);
     close(ctx, array);
-    fails!(tiledb_array_schema_alloc_at_timestamp, ctx, 0, 0u64, &mut schema);
+    fails!(
+        tiledb_array_schema_alloc_at_timestamp,
+        ctx,
+        0,
+        0u64,
+        &mut schema
+    );
 }
