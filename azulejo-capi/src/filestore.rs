@@ -69,7 +69,11 @@ fn describe(
 
 /// The type of the bytes of a file in its array: BLOB, or UINT8 in arrays of old.
 fn contents(array: &Array) -> ColumnType {
-    let attribute = array.schema().attributes.iter().find(|a| a.name == ATTRIBUTE);
+    let attribute = array
+        .schema()
+        .attributes
+        .iter()
+        .find(|a| a.name == ATTRIBUTE);
     ColumnType::new(ATTRIBUTE, attribute.map_or(Datatype::Blob, |a| a.datatype))
 }
 
