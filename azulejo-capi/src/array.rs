@@ -553,9 +553,13 @@ capi! {
     /// The time in milliseconds that the array is opened at.
     fn tiledb_array_get_open_timestamp_end(ctx, array: In<ArrayHandle>, timestamp: Out<u64>) {
         let state = lock(&array.get()?.inner.state);
-        let open = state.open.as_ref().map(|open| &open.array);
-        let open = open.filter(|open| open.kind == QueryType::Read);
-        timestamp.set(open.map_or(state.end, |open| open.snapshot.time_range().end))?;
+        let end = match state.open.as_ref().map(|open| &open.array) {
+            None => state.end,
+            Some(open) if open.kind == QueryType::Read => open.snapshot.time_range().end,
+            // As in the reference: 0 where each write gets the time that it is made at.
+            Some(open) => open.write_time().unwrap_or(0),
+        };
+        timestamp.set(end)?;
     }
 
     /// Opens the array.

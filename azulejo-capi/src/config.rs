@@ -221,6 +221,18 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("vfs.s3.verify_ssl", "true", Bool),
 ];
 
+/// Who may do what with an object; with a bucket, the first five.
+const CANNED_ACLS: [&str; 8] = [
+    "NOT_SET",
+    "private_",
+    "public_read",
+    "public_read_write",
+    "authenticated_read",
+    "aws_exec_read",
+    "bucket_owner_read",
+    "bucket_owner_full_control",
+];
+
 /// Settings that hold secrets: never written to files.
 const SECRETS: [&str; 12] = [
     "vfs.azure.storage_account_name",
@@ -337,6 +349,8 @@ fn check(key: &str, value: &str) -> Result<()> {
         "sm.var_offsets.mode" => one_of(&["bytes", "elements"]),
         "rest.server_serialization_format" => one_of(&["JSON", "CAPNP"]),
         "vfs.s3.scheme" => one_of(&["http", "https"]),
+        "vfs.s3.bucket_canned_acl" => one_of(&CANNED_ACLS[..5]),
+        "vfs.s3.object_canned_acl" => one_of(&CANNED_ACLS),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use crate::schema::SchemaHandle;
 use crate::vfs::refuse_folder;
 use azulejo::Array;
 use azulejo::array::Snapshot;
-use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet, ColumnType};
+use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet, ColumnType, ColumnView};
 use azulejo::read::ReadOptions;
 use azulejo::space::Subarray;
 use azulejo::storage::{ReadRange, ReadRequest, Uri};
@@ -25,7 +25,7 @@ const CHUNK: u64 = 16 << 20;
 fn tile_extent(file_size: u64) -> u64 {
     const MIB: u64 = 1 << 20;
     match file_size {
-        size if size > 10_240 * MIB => 100 * MIB,
+        size if size > 1024 * MIB => 100 * MIB,
         size if size > 100 * MIB => MIB,
         size if size > MIB => MIB / 4,
         _ => DEFAULT_EXTENT,
@@ -67,6 +67,16 @@ fn describe(
     Ok(writer.commit()?)
 }
 
+/// The type of the bytes of a file in its array: BLOB, or UINT8 in arrays of old.
+fn contents(array: &Array) -> ColumnType {
+    let attribute = array
+        .schema()
+        .attributes
+        .iter()
+        .find(|a| a.name == ATTRIBUTE);
+    ColumnType::new(ATTRIBUTE, attribute.map_or(Datatype::Blob, |a| a.datatype))
+}
+
 /// Writes `size` bytes, which `read` brings from an offset on, piece by piece.
 fn import(
     engine: &azulejo::Context,
@@ -105,12 +115,7 @@ fn import(
         let mut bytes = read(at, wanted)?;
         // The last tile is written whole.
         bytes.resize(cells, 0);
-        let column = ColumnBuffers::of_raw(
-            ColumnType::new(ATTRIBUTE, Datatype::Blob),
-            bytes,
-            None,
-            None,
-        )?;
+        let column = ColumnBuffers::of_raw(contents(&array), bytes, None, None)?;
         writer.write(&ColumnSet::of([column])?)?;
         at += cells as u64;
     }
@@ -211,10 +216,16 @@ capi! {
         }
         let engine = ctx.engine()?;
         let time = azulejo::clock::next_timestamp();
-        import(&engine, uri, bytes.len() as u64, time, &mut |at, len| {
-            let at = usize::try_from(at).unwrap_or(usize::MAX);
-            Ok(bytes.get(at..at + len).unwrap_or_default().to_vec())
-        })?;
+        let array = engine.array(uri).open()?;
+        // As in the reference, these cells and no others: the array ends where the file does.
+        let range = Range::of(0u64, bytes.len() as u64 - 1);
+        let options = WriteOptions::new()
+            .layout(WriteLayout::Row)
+            .timestamp(time)
+            .subarray(NdRectangle { ranges: vec![range] });
+        let mut writer = array.writer(options)?;
+        writer.write_views(&[ColumnView::new(contents(&array), bytes, None, None)?])?;
+        writer.finish()?;
         describe(&engine, uri, bytes.len() as u64, mime, "", time)?;
     }
 

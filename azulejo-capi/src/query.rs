@@ -420,6 +420,12 @@ fn finalize(query: &QueryHandle) -> Result<()> {
         QueryType::Write | QueryType::ModifyExclusive
     ) && state.is_started()
     {
+        // As in the reference: programs that look at this status alone are to know.
+        if state.status == Status::Failed && state.layout == Layout::Unordered {
+            return Err(
+                "Cannot finalize query; its submission failed, and nothing was written".into(),
+            );
+        }
         let outcome = write::finalize(&mut state, &query.shared.open);
         if outcome.is_err() {
             state.status = Status::Failed;
@@ -719,7 +725,12 @@ capi! {
     /// The number of fragments whose non-empty domain meets what a read selects.
     fn tiledb_query_get_relevant_fragment_num(ctx, query: In<QueryHandle>, num: Out<u64>) {
         let query = query.get()?;
-        num.set(read_only(query, estimate::relevant_fragments)?)?;
+        let found = match query.shared.kind {
+            QueryType::Read => read_only(query, estimate::relevant_fragments)?,
+            // As in the reference: what is not a read looks at none.
+            QueryType::Write | QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive => 0,
+        };
+        num.set(found)?;
     }
 
     /// A new value for the cells that meet the condition of an update query. It is stored and never

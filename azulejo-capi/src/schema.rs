@@ -469,6 +469,9 @@ capi! {
 
     /// A schema that is to be stored with a given time.
     fn tiledb_array_schema_alloc_at_timestamp(ctx, id: i32, timestamp: u64, schema: Out<Ptr<SchemaHandle>>) {
+        if timestamp == 0 {
+            return Err("Cannot create array schema; the timestamp must not be 0".into());
+        }
         schema.give(new_schema(array_type(id)?, timestamp))?;
     }
 

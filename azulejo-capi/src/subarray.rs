@@ -691,7 +691,13 @@ capi! {
 
     /// The number of ranges of a label.
     fn tiledb_subarray_get_label_range_num(ctx, subarray: In<SubarrayHandle>, name: Text, num: Out<u64>) {
-        num.set(lock(&subarray.get()?.state).label(name.get()?)?.len() as u64)?;
+        let (ranges, name) = (lock(&subarray.get()?.state), name.get()?);
+        let found = match ranges.schema.dimension_label(name) {
+            // A label that no range was added to has none.
+            Some(_) => ranges.label(name).map_or(0, <[Range]>::len),
+            None => ranges.label(name)?.len(),
+        };
+        num.set(found as u64)?;
     }
 
     /// A range of labels of fixed size; the bounds live as long as the handle.

@@ -299,6 +299,77 @@ fn an_exported_file_never_takes_the_place_of_a_folder() {
     assert_eq!(std::fs::read(&file).unwrap(), b"hello");
 }
 
+#[test]
+fn bytes_that_are_imported_end_where_they_end() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let array = c(folder.path().join("array").to_str().unwrap());
+    let mut schema = null();
+    ok!(tiledb_filestore_schema_create, ctx, null(), &mut schema);
+    ok!(tiledb_array_create, ctx, &array, schema);
+    free!(tiledb_array_schema_free, schema);
+    ok!(
+        tiledb_filestore_buffer_import,
+        ctx,
+        &array,
+        b"hello",
+        5u64,
+        0
+    );
+    let opened = open(ctx, &array, 0);
+    let (mut domain, mut is_empty) = ([7u64; 2], 7i32);
+    ok!(
+        tiledb_array_get_non_empty_domain,
+        ctx,
+        opened,
+        &mut domain[..],
+        &mut is_empty
+    );
+    assert_eq!((domain, is_empty), ([0, 4], 0));
+    close(ctx, opened);
+    let mut size = 0u64;
+    ok!(tiledb_filestore_size, ctx, &array, &mut size);
+    let mut bytes = [0u8; 3];
+    ok!(
+        tiledb_filestore_buffer_export,
+        ctx,
+        &array,
+        2u64,
+        &mut bytes,
+        3u64
+    );
+    assert_eq!((size, &bytes), (5, b"llo"));
+}
+
+#[test]
+fn a_file_of_gigabytes_has_tiles_of_a_hundred_megabytes() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    for (size, extent) in [(1u64 << 30, 1u64 << 20), ((1 << 30) + 1, 100 << 20)] {
+        // Nothing of it is written.
+        let path = folder.path().join("file");
+        std::fs::File::create(&path).unwrap().set_len(size).unwrap();
+        let (mut schema, mut domain, mut dimension) = (null(), null(), null());
+        let file = c(path.to_str().unwrap());
+        ok!(tiledb_filestore_schema_create, ctx, &file, &mut schema);
+        ok!(tiledb_array_schema_get_domain, ctx, schema, &mut domain);
+        ok!(
+            tiledb_domain_get_dimension_from_index,
+            ctx,
+            domain,
+            0u32,
+            &mut dimension
+        );
+        let mut found: *const u64 = std::ptr::null();
+        ok!(tiledb_dimension_get_tile_extent, ctx, dimension, &mut found);
+        // SAFETY: the extent lives as long as the dimension's handle.
+        assert_eq!(unsafe { found.read_unaligned() }, extent);
+        free!(tiledb_dimension_free, dimension; tiledb_domain_free, domain; tiledb_array_schema_free, schema);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_that_is_moved_to_another_name_of_itself_stays() {

@@ -291,3 +291,46 @@ fn an_array_that_is_open_is_not_deleted_nor_are_its_fragments() {
     fails!(tiledb_array_delete, ctx, &group);
     assert!(!path.exists() && folder.path().join("group").exists());
 }
+
+#[test]
+fn settings_of_who_may_see_objects_are_refused_if_nobody_knows_them() {
+    let (mut config, mut error) = (null(), null());
+    assert_eq!(capi::raw!(tiledb_config_alloc, &mut config, &mut error), 0);
+    let mut set = |key: &CStr, value: &CStr| {
+        let status = capi::raw!(tiledb_config_set, config, key, value, &mut error);
+        capi::raw!(tiledb_error_free, &mut error);
+        status
+    };
+    for key in [c"vfs.s3.bucket_canned_acl", c"vfs.s3.object_canned_acl"] {
+        assert_eq!(set(key, c"public_read"), 0);
+        assert_eq!(set(key, c"NOT_SET"), 0);
+        assert_eq!(set(key, c"public-read"), -1);
+    }
+    assert_eq!(set(c"vfs.s3.object_canned_acl", c"bucket_owner_read"), 0);
+    assert_eq!(set(c"vfs.s3.bucket_canned_acl", c"bucket_owner_read"), -1);
+    free!(tiledb_config_free, config);
+}
+
+#[test]
+fn an_array_that_is_open_for_writing_says_which_time_writes_get() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let ctx = ctx.0;
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx, &uri, true, 10, 10, &[Attr::fixed(c"a", INT64)]);
+    for (asked, told) in [(None, 0u64), (Some(7u64), 7)] {
+        let mut array = null();
+        ok!(tiledb_array_alloc, ctx, &uri, &mut array);
+        if let Some(time) = asked {
+            ok!(tiledb_array_set_open_timestamp_end, ctx, array, time);
+        }
+        ok!(tiledb_array_open, ctx, array, WRITE);
+        for _ in 0..2 {
+            let mut end = 1u64;
+            ok!(tiledb_array_get_open_timestamp_end, ctx, array, &mut end);
+            assert_eq!(end, told);
+            // That is for the next time that it is opened.
+            ok!(tiledb_array_set_open_timestamp_end, ctx, array, 9u64);
+        }
+        close(ctx, array);
+    }
+}

@@ -5,8 +5,8 @@
 mod capi;
 
 use capi::{
-    ASCII, Attr, COMPLETED, Ctx, FLOAT64, Handle, INCOMPLETE, INT32, INT64, READ, ROW, UNORDERED,
-    WRITE, bytes, close, create, fails, free, null, ok, open, query, set_buffer, status,
+    ASCII, Attr, COMPLETED, Ctx, FLOAT64, GLOBAL, Handle, INCOMPLETE, INT32, INT64, READ, ROW,
+    UNORDERED, WRITE, bytes, close, create, fails, free, null, ok, open, query, set_buffer, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
@@ -150,9 +150,9 @@ fn tiny_buffers_give_all_cells_bit_by_bit() {
         let uri = uri(&folder);
         fill(ctx.0, &uri, sparse);
         for layout in if sparse {
-            &[ROW, capi::GLOBAL, UNORDERED][..]
+            &[ROW, GLOBAL, UNORDERED][..]
         } else {
-            &[ROW, capi::GLOBAL][..]
+            &[ROW, GLOBAL][..]
         } {
             for cells in [3, 7, CELLS] {
                 let submissions = read_in_steps(ctx.0, &uri, *layout, cells);
@@ -702,4 +702,38 @@ fn what_a_read_is_of_is_said_before_its_first_submission() {
     }
     free!(tiledb_query_condition_free, condition; tiledb_subarray_free, sub);
     close(ctx, array);
+}
+
+#[test]
+fn cells_shorter_than_a_fill_value_need_no_room_for_one() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    for cells in [vec![], vec![7i32]] {
+        let folder = tempfile::tempdir().unwrap();
+        let uri = uri(&folder);
+        create(ctx, &uri, false, 3, 3, &[Attr::var(c"v", INT32)]);
+        let array = open(ctx, &uri, WRITE);
+        let mut q = query(ctx, array, WRITE, ROW);
+        let end = bytes(&cells);
+        let (starts, mut size, mut starts_size) = ([0, end, end], end, 24u64);
+        set_buffer!(data, ctx, q, c"v", &cells[..], &mut size);
+        set_buffer!(offsets, ctx, q, c"v", &starts[..], &mut starts_size);
+        ok!(tiledb_query_submit, ctx, q);
+        free!(tiledb_query_free, q);
+        close(ctx, array);
+        for layout in [ROW, GLOBAL] {
+            let array = open(ctx, &uri, READ);
+            let mut q = query(ctx, array, READ, layout);
+            let (mut v, mut found) = ([0i32; 1], [9u64; 3]);
+            let (mut size, mut found_size) = (end, 24u64);
+            set_buffer!(data, ctx, q, c"v", &mut v[..], &mut size);
+            set_buffer!(offsets, ctx, q, c"v", &mut found[..], &mut found_size);
+            ok!(tiledb_query_submit, ctx, q);
+            assert_eq!(status(ctx, q), COMPLETED, "{cells:?} in layout {layout}");
+            assert_eq!((size, found_size, found), (end, 24, starts));
+            assert_eq!(&v[..cells.len()], cells);
+            free!(tiledb_query_free, q);
+            close(ctx, array);
+        }
+    }
 }

@@ -1017,3 +1017,81 @@ fn a_refused_write_may_be_given_another_subarray() {
     close(ctx, array);
     assert_eq!(read(ctx, &uri, false).0[..3], cells);
 }
+
+#[test]
+fn a_failed_write_without_an_order_cannot_be_finalized() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx, &uri, true, 20, 10, A);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, UNORDERED);
+    // Equal coordinates.
+    let (mut cells, mut size) = ([7i64, 7], 16u64);
+    let place: *mut u64 = &mut size;
+    for name in [c"d", c"a"] {
+        set_buffer!(data, ctx, q, name, &mut cells[..], place);
+    }
+    fails!(tiledb_query_submit, ctx, q);
+    let message = fails!(tiledb_query_finalize, ctx, q);
+    assert!(message.contains("nothing was written"), "{message}");
+    let mut fragments = 9u64;
+    ok!(
+        tiledb_query_get_relevant_fragment_num,
+        ctx,
+        q,
+        &mut fragments
+    );
+    assert_eq!(fragments, 0);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    assert!(read(ctx, &uri, true).0.is_empty());
+}
+
+#[test]
+fn a_label_without_ranges_has_none_and_a_schema_has_a_time() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let mut schema = capi::schema(ctx, false, 20, 10, A);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0u32,
+        c"l",
+        1,
+        capi::FLOAT64
+    );
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    free!(tiledb_array_schema_free, schema);
+    let array = open(ctx, &uri, READ);
+    let (mut sub, mut count) = (null(), 9u64);
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(
+        tiledb_subarray_get_label_range_num,
+        ctx,
+        sub,
+        c"l",
+        &mut count
+    );
+    assert_eq!(count, 0);
+    fails!(
+        tiledb_subarray_get_label_range_num,
+        ctx,
+        sub,
+        c"m",
+        &mut count
+    );
+    free!(tiledb_subarray_free, sub);
+    close(ctx, array);
+    fails!(
+        tiledb_array_schema_alloc_at_timestamp,
+        ctx,
+        0,
+        0u64,
+        &mut schema
+    );
+}

@@ -305,7 +305,7 @@ struct Sizes<'a> {
     fields: &'a [Field],
     added: &'a mut Vec<Bytes>,
     met: &'a [usize],
-    /// Whether the selection is one box, which is divided alike whether it seems to fit or not.
+    /// Whether the selection is one box.
     one: bool,
 }
 
@@ -355,7 +355,11 @@ impl Estimate for Sizes<'_> {
 
     fn add(&mut self, ranges: &[Span]) -> Result<bool> {
         if self.one {
-            return self.fits(&ranges.iter().map(|span| vec![*span]).collect());
+            // What is known of it is divided alike whether it seems to fit or not.
+            let cells = parts::cells(&ranges.iter().map(|span| vec![*span]).collect());
+            if !known_fit(self.fields, cells) {
+                return Ok(false);
+            }
         }
         let sizes = self.of_box(ranges, self.met)?;
         let mut fits = true;
