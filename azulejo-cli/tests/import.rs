@@ -895,12 +895,18 @@ fn keys_of_json_lines_and_given_names_may_have_commas() {
         .unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(message.contains("no column \"q\"; it has x,y, b,c, d, e"), "{message}");
+    assert!(
+        message.contains("no column \"q\"; it has x,y, b,c, d, e"),
+        "{message}"
+    );
     let strict = "import more.ndjson a --append --strict --columns x,y,b,c,d,e";
     let refused = place.command(strict).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let message = String::from_utf8_lossy(&refused.stderr);
-    assert!(message.contains("column e of the file goes nowhere"), "{message}");
+    assert!(
+        message.contains("column e of the file goes nowhere"),
+        "{message}"
+    );
 
     place.write("n.csv", "1,2,3\n");
     place.run("import n.csv n --no-header --names 'a,\"b,\"\"c\",d'");
