@@ -413,7 +413,10 @@ fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
                 "{uri} is what is left of an {source} that was cut short: delete it, or import that file again"
             )));
         }
-        Ok(None) | Err(_) => {}
+        // A note there is about what is whole, if its import was cut short at its last step, or was
+        // made by others.
+        Ok(None) => drop(session.context.object(uri).end_making()),
+        Err(_) => {}
     }
     if matches!(there, Ok(Some(ObjectType::Group))) {
         return Err(CliError::usage(format!(
