@@ -319,6 +319,9 @@ fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
         columns.any(|column| column == name || attribute_name(column) == name)
     };
     let mut args = args.clone();
+    if columns.is_empty() {
+        return args;
+    }
     for list in [&mut args.columns, &mut args.shape.dims]
         .into_iter()
         .flatten()
