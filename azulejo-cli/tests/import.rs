@@ -919,7 +919,7 @@ fn keys_of_json_lines_and_given_names_may_have_commas() {
 #[test]
 fn tab_separated_values_come_out_as_they_went_in() {
     let place = Place::new();
-    let text = "a\tb\n1\t\"x\ty\"\n2\tz\n";
+    let text = "a\tb\n1\t\"x\ty\"\n2\tz, 0\n";
     place.write("a.tsv", text);
     place.run("import a.tsv a");
     place.run("export a b.tsv");
