@@ -36,7 +36,10 @@ fn quoted_names(parts: &[String]) -> Vec<String> {
     let mut left = parts;
     while let Some((first, others)) = left.split_first() {
         let here = left;
-        let most = if first.starts_with('"') { here.len() } else { 0 };
+        let most = match first.starts_with('"') {
+            true => here.len(),
+            false => 0,
+        };
         let mut starts = (1..=most).map(|len| here.split_at(len));
         let quoted = starts.find_map(|(start, rest)| Some((unquoted(&start.join(","))?, rest)));
         let (name, rest) = quoted.unwrap_or_else(|| (first.clone(), others));
