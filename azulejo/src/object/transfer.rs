@@ -564,10 +564,11 @@ fn resume_move(location: &Location, target: &Location, to: &Uri) -> Result<()> {
 fn finish_move(location: &Location, target: &Location) -> Result<()> {
     loop {
         match hide_all(location) {
-            // Which may be why it is moved.
+            // Which may be why it is moved. Where nothing makes room it goes as where folders do not
+            // move at once.
             Err(error) if is_full(&error) => {
                 if !make_room(location, target)? {
-                    return Err(error);
+                    break;
                 }
             }
             hidden => break hidden?,
