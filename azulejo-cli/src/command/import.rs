@@ -211,7 +211,8 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
         None => {
             let profiles;
             (args, profiles) = by_names(session, args, &mut source, input.size, |args, source| {
-                source.profile(session, &look(args, source), input.size)
+                let look = look(args, source);
+                source.profile(session, &look, input.size)
             })?;
             if source.names().is_empty() {
                 return Err(input.error("the file is empty: there is no value in it"));
