@@ -170,10 +170,14 @@ impl Ranges {
             let less = |a: &[u8], b: &[u8]| compare(datatype, a, b) == Ordering::Less;
             if less(&range.start, &domain.start) || less(&domain.end, &range.end) {
                 if self.strict {
+                    // With all digits: a few of them may tell the two apart.
+                    let text = |bytes: &[u8]| crate::dump::value(datatype, bytes);
                     return fail(&format!(
-                        "Range {} is out of domain bounds {}",
-                        crate::dump::range(datatype, &range),
-                        crate::dump::range(datatype, domain)
+                        "Range [{}, {}] is out of domain bounds [{}, {}]",
+                        text(&range.start),
+                        text(&range.end),
+                        text(&domain.start),
+                        text(&domain.end)
                     ));
                 }
                 for bound in [&mut range.start, &mut range.end] {

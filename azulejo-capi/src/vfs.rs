@@ -265,7 +265,8 @@ fn unspeakable(folder: &Location, deep: bool) -> Result<Vec<Named>> {
         return Ok(Vec::new());
     }
     let path = folder.path.to_string();
-    let uri = path.trim_end_matches('/').as_bytes();
+    // That of the root ends with a slash.
+    let uri = path.strip_suffix('/').unwrap_or(&path).as_bytes();
     let mut found = Vec::new();
     let speakable = |name: &OsStr| name.to_str().is_some();
     list_bytes(uri, folder.path.as_native(), &speakable, deep, &mut found)
@@ -283,15 +284,19 @@ fn list_bytes(
     found: &mut Vec<Named>,
 ) -> std::io::Result<()> {
     let children = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // A file holds nothing either.
+        Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
+            return Ok(());
+        }
         children => children?,
     };
     for child in children {
         let child = child?;
-        let (path, name) = (child.path(), child.file_name());
+        let name = child.file_name();
         if but_for(&name) {
             continue;
         }
+        let path = child.path();
         let Ok(kind) = std::fs::metadata(&path) else {
             continue;
         };
@@ -299,7 +304,8 @@ fn list_bytes(
         let size = if kind.is_dir() { 0 } else { kind.len() };
         let named = CString::new(uri.clone()).unwrap_or_default();
         found.push((named, size, kind.is_dir()));
-        if deep && kind.is_dir() && !std::fs::symlink_metadata(&path)?.is_symlink() {
+        let is_link = || std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+        if deep && kind.is_dir() && !is_link() {
             list_bytes(&uri, &path, &|_| false, deep, found)?;
         }
     }
@@ -485,10 +491,9 @@ fn copy_folder(from: &Location, to: &Location) -> Result<()> {
     }
     let folders = all.iter().filter(|below| below.is_dir);
     for folder in std::iter::once(from).chain(folders.map(|below| &below.location)) {
-        if let Some((uri, ..)) = unspeakable(folder, false)?.first() {
+        if let Some(found) = folder.storage.unlisted(&folder.path)? {
             return Err(Failure::new(format!(
-                "Cannot copy '{}'; its name is not UTF-8",
-                uri.to_string_lossy()
+                "Cannot copy '{found}'; links that lead nowhere and names that are not UTF-8 are not copied"
             )));
         }
     }

@@ -225,6 +225,18 @@ fn names_that_are_not_utf_8_are_listed_and_not_lost() {
     let mut total = 0u64;
     ok!(tiledb_vfs_dir_size, ctx, vfs, &uri("root"), &mut total);
     assert_eq!(total, 9);
+    // Files hold nothing.
+    let mut none = Vec::<String>::new();
+    let callback: extern "C" fn(*const c_char, *mut c_void) -> i32 = see_name;
+    ok!(
+        tiledb_vfs_ls,
+        ctx,
+        vfs,
+        &uri("root/plain"),
+        callback as *const c_void,
+        &mut none
+    );
+    assert!(none.is_empty());
     // A copy without these would look like all of it.
     let message = fails!(tiledb_vfs_copy_dir, ctx, vfs, &uri("root"), &uri("copy"));
     assert!(message.contains("not UTF-8"), "{message}");

@@ -69,6 +69,9 @@ pub fn attribute_name(column: &str) -> &str {
 pub struct Look {
     /// Only these columns.
     pub columns: Option<Vec<String>>,
+    /// Whether `columns` and `enumerate` are lists cut at their commas, of which several parts may be
+    /// one name: that of a column that is looked at to tell.
+    pub cut: bool,
     /// Columns that become dimensions: their bounds are needed whatever the format.
     pub dims: Vec<String>,
     /// Columns, or the attributes that they become, whose different values are needed, however many.
@@ -90,9 +93,9 @@ impl Look {
 
     /// Whether a column is to be looked at.
     pub fn wants(&self, name: &str) -> bool {
-        self.columns
-            .as_ref()
-            .is_none_or(|columns| columns.iter().any(|column| column == name))
+        self.columns.as_ref().is_none_or(|columns| {
+            columns.iter().any(|column| column == name) || self.cut && is_joined(columns, name)
+        })
     }
 
     /// Whether the values of a column are labels of an enumeration that is there.
@@ -104,7 +107,9 @@ impl Look {
     pub fn enumerates(&self, name: &str) -> bool {
         let attribute = attribute_name(name);
         let mut asked = self.enumerate.iter();
-        asked.any(|asked| asked == name || asked == attribute)
+        // Names of an array that is there are whole.
+        let joined = |name| self.cut && !self.labelled && is_joined(&self.enumerate, name);
+        asked.any(|asked| asked == name || asked == attribute) || joined(name) || joined(attribute)
     }
 
     /// How many different texts of a column to remember.
@@ -117,6 +122,13 @@ impl Look {
             0
         }
     }
+}
+
+/// Whether a name is made of several parts, one behind the other, of a list that was cut at its commas.
+fn is_joined(parts: &[String], name: &str) -> bool {
+    let count = name.split(',').count();
+    let mut runs = parts.windows(count);
+    count > 1 && runs.any(|run| name.split(',').eq(run.iter().map(String::as_str)))
 }
 
 /// What is wrong with a file, and where.

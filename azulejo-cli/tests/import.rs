@@ -894,6 +894,19 @@ fn keys_of_json_lines_and_given_names_may_have_commas() {
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        message.contains("no column \"q\"; it has x,y, b,c, d, e"),
+        "{message}"
+    );
+    let strict = "import more.ndjson a --append --strict --columns x,y,b,c,d,e";
+    let refused = place.command(strict).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        message.contains("column e of the file goes nowhere"),
+        "{message}"
+    );
 
     place.write("n.csv", "1,2,3\n");
     place.run("import n.csv n --no-header --names 'a,\"b,\"\"c\",d'");
@@ -906,7 +919,7 @@ fn keys_of_json_lines_and_given_names_may_have_commas() {
 #[test]
 fn tab_separated_values_come_out_as_they_went_in() {
     let place = Place::new();
-    let text = "a\tb\n1\t\"x\ty\"\n2\tz\n";
+    let text = "a\tb\n1\t\"x\ty\"\n2\tz, 0\n";
     place.write("a.tsv", text);
     place.run("import a.tsv a");
     place.run("export a b.tsv");

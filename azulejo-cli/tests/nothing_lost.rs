@@ -651,6 +651,11 @@ fn an_import_that_was_cut_short_begins_again() {
     bench.fails("import d.csv d --dims id", 2, "there already");
     bench.line("import d.csv d --append");
     assert_eq!(bench.count("d"), 3);
+    // A group that has its members is whole: the import was killed before its note was gone.
+    bench.line("group add g d");
+    bench.write("g/__azulejo_unfinished", "import of d.tif");
+    bench.fails("import d.csv g", 2, "is a group that is there already");
+    assert!(!bench.path().join("g/__azulejo_unfinished").exists());
 }
 
 #[test]

@@ -761,6 +761,28 @@ def test_lists_are_cells_of_any_number_of_values(tmp_path):
     assert not (tmp_path / "wrong").exists()
 
 
+def test_lists_in_tables_keep_their_types(tmp_path):
+    nan = float("nan")
+    given = {
+        "i": [1, 2],
+        # A grid of its own where there are no rows.
+        "same": [[1, 2], [3, 4]],
+        "small": [np.array([1, 2], "int8"), np.array([3], "int8")],
+        "no_number": [[nan], [nan, nan]],
+        "mixed": [[1, nan], [2]],
+    }
+    uri = str(tmp_path / "a")
+    az.write(uri, given, index=["i"])
+    with az.open(uri) as a:
+        found = a.query().to_arrow()
+        assert found["same"].to_pylist() == given["same"]
+        assert found["small"].type.value_type == pa.int8()
+        assert str(found["no_number"].to_pylist()) == str(given["no_number"])
+        assert str(found["mixed"].to_pylist()) == "[[1.0, nan], [2.0]]"
+        names = [attr["name"] for attr in a.schema.attrs]
+        assert names == ["same", "small", "no_number", "mixed"]
+
+
 def test_lists_of_truth_values(tmp_path):
     flags = [[True, False], None, [], [True]]
     uri = str(tmp_path / "a")
@@ -777,6 +799,12 @@ def test_data_frames_of_large_whole_numbers(tmp_path):
     az.write(uri, frame)
     with az.open(uri) as a:
         assert a.query().to_arrow()["a"].to_pylist() == large
+    reals = pd.Series([2.5, 2**63, None], dtype=object)
+    az.write(str(tmp_path / "lists"), pd.DataFrame({"a": [[1, 2**63], None, [3]], "b": reals}))
+    with az.open(str(tmp_path / "lists")) as a:
+        found = a.query().to_arrow()
+        assert found["a"].to_pylist() == [[1, 2**63], None, [3]]
+        assert found["b"].to_pylist()[:2] == [2.5, 2.0**63]
     for wrong in ([-1, 2**63], [1, 2**64]):
         with pytest.raises(ValueError, match="no attribute holds whole numbers"):
             az.write(str(tmp_path / "wrong"), pd.DataFrame({"a": pd.Series(wrong, dtype=object)}))

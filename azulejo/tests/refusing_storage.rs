@@ -360,7 +360,7 @@ fn a_full_disk() {
 
 /// There is no room for the folder to which folders are moved that are to be gone at once.
 #[test]
-fn an_array_can_be_deleted_from_a_full_disk() {
+fn an_array_can_be_deleted_and_moved_from_a_full_disk() {
     for dense in [false, true] {
         let memory = Arc::new(MemoryStorage::new());
         let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
@@ -369,6 +369,16 @@ fn an_array_can_be_deleted_from_a_full_disk() {
         full.object(URI).delete(false).unwrap();
         assert_eq!(sound.object(URI).object_type().unwrap(), None);
         assert!(memory.is_empty(&StorePath::memory("array")).unwrap());
+        // Nor is there when all is gone that can be spared.
+        prepare(&sound, dense, false);
+        let before = look(&sound);
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("array");
+        let to = to.to_str().unwrap();
+        full.object(URI).rename_to(to).unwrap();
+        assert!(memory.is_empty(&StorePath::memory("array")).unwrap());
+        sound.object(to).rename_to(URI).unwrap();
+        assert!(look(&sound) == before);
     }
 }
 

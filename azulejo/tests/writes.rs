@@ -8,7 +8,7 @@ use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
-use azulejo::space::Layout;
+use azulejo::space::{Layout, Subarray};
 use azulejo::write::{WriteLayout, WriteOptions};
 use azulejo::{ColumnBuffers, ColumnSet, Config, Context, Error};
 use proptest::prelude::*;
@@ -527,6 +527,31 @@ fn dense_boxes_must_fit() {
         .write_box(&area((-7, -7), (1, 2)), &column(2))
         .unwrap();
     assert_eq!(writer.finish().unwrap().len(), 2);
+}
+
+#[test]
+fn few_large_cells_of_a_dense_tile_need_no_more_than_they_take() {
+    let context = Context::new(Config::new().threads(2).memory_budget(32 << 20), None).unwrap();
+    let new = ArraySchema::dense()
+        .dimension("x", 0i64..=9_999, 1_000)
+        .var_attribute("a", Datatype::StringUtf8)
+        .build();
+    let array = context.array("mem://a");
+    array.create(new.unwrap()).unwrap();
+    let large = "x".repeat(1 << 20);
+    let cells = ColumnSet::of([ColumnBuffers::of_strings("a", [large.as_str(), "y"])]).unwrap();
+    let mut writer = array.writer(WriteOptions::new()).unwrap();
+    let rows = NdRectangle {
+        ranges: vec![Range::of(999i64, 1_000i64)],
+    };
+    writer.write_box(&rows, &cells).unwrap();
+    writer.finish().unwrap();
+    let options = ReadOptions::new().subarray(Subarray::ranges(rows.ranges.clone()));
+    let read = array.open().unwrap().read(options).unwrap();
+    assert_eq!(
+        read.read_all().unwrap().columns[0].data.len(),
+        (1 << 20) + 1
+    );
 }
 
 #[test]

@@ -211,7 +211,8 @@ fn import(session: &mut Session, args: &ImportArgs, files: &mut Files<'_>) -> Re
         None => {
             let profiles;
             (args, profiles) = by_names(session, args, &mut source, input.size, |args, source| {
-                source.profile(session, &look(args), input.size)
+                let look = look(args, source);
+                source.profile(session, &look, input.size)
             })?;
             if source.names().is_empty() {
                 return Err(input.error("the file is empty: there is no value in it"));
@@ -298,10 +299,11 @@ fn source_text(args: &ImportArgs) -> String {
 }
 
 /// What the first look is for.
-fn look(args: &ImportArgs) -> Look {
+fn look(args: &ImportArgs, source: &Source<'_>) -> Look {
     let enumerate = args.fields.enumerate.clone();
     Look {
         columns: args.columns.clone(),
+        cut: source.names().is_empty(),
         dims: args.shape.dims.clone().unwrap_or_default(),
         may_enumerate: enumerate.is_none(),
         enumerate: enumerate.unwrap_or_default(),
@@ -318,6 +320,9 @@ fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
         columns.any(|column| column == name || attribute_name(column) == name)
     };
     let mut args = args.clone();
+    if columns.is_empty() {
+        return args;
+    }
     for list in [&mut args.columns, &mut args.shape.dims]
         .into_iter()
         .flatten()
@@ -332,58 +337,38 @@ fn with_names(args: &ImportArgs, columns: &[String]) -> ImportArgs {
     args
 }
 
-/// The same of JSON lines, whose keys only a look tells. All keys are looked for where a part of a list
-/// is none by itself; `None` where that is not so.
-fn with_keys(
-    session: &Session,
-    args: &ImportArgs,
-    source: &mut Source<'_>,
-    size: u64,
-) -> Result<Option<ImportArgs>> {
-    let fields = &args.fields;
-    let lists = [
-        args.columns.as_ref(),
-        args.shape.dims.as_ref(),
-        Some(&fields.nullable),
-        Some(&fields.required),
-        fields.enumerate.as_ref(),
-    ];
-    let names = source.names();
-    let is_known = |part: &String| {
-        let mut names = names.iter();
-        names.any(|name| name == part || attribute_name(name) == part)
-    };
-    let mut lists = lists.into_iter().flatten();
-    if lists.all(|list| list.len() < 2 || list.iter().all(is_known)) {
-        return Ok(None);
-    }
-    source.profile(session, &Look::default(), size)?;
-    let named = with_names(args, source.names());
-    // Lines of which there are none have no keys either.
-    if !source.names().is_empty() {
-        check_columns(&named, source.names())?;
-    }
-    Ok(Some(named))
-}
-
-/// Looks at a file; once more where its keys, which only a look tells, say what lists of columns mean.
+/// Looks at a file; what its lists of columns name is known then, also where only a look tells keys.
 fn by_names(
     session: &Session,
     args: ImportArgs,
     source: &mut Source<'_>,
     size: u64,
-    look: impl Fn(&ImportArgs, &mut Source<'_>) -> Result<Vec<Profile>>,
+    look: impl FnOnce(&ImportArgs, &mut Source<'_>) -> Result<Vec<Profile>>,
 ) -> Result<(ImportArgs, Vec<Profile>)> {
     let had_names = !source.names().is_empty();
-    let found = look(&args, source)?;
-    let named = match had_names {
-        true => None,
-        false => with_keys(session, &args, source, size)?,
-    };
-    match named {
-        Some(named) => look(&named, source).map(|found| (named, found)),
-        None => Ok((args, found)),
+    let mut found = look(&args, source)?;
+    if had_names {
+        return Ok((args, found));
     }
+    let args = with_names(&args, source.names());
+    let Some(chosen) = &args.columns else {
+        return Ok((args, found));
+    };
+    // Lines of which there are none have no keys either.
+    let has_lines = found.first().is_none_or(|profile| profile.rows > 0);
+    if has_lines && chosen.iter().any(|name| !source.names().contains(name)) {
+        // The message names all keys, of which those that nobody asked for were left out.
+        source.profile(session, &Look::default(), size)?;
+        if !found.is_empty() || !source.names().is_empty() {
+            check_columns(&args, source.names())?;
+        }
+    }
+    // Keys that parts of the list could have named, and do not.
+    let is_chosen = |profile: &Profile| chosen.contains(&profile.name);
+    if found.iter().any(is_chosen) {
+        found.retain(is_chosen);
+    }
+    Ok((args, found))
 }
 
 /// Looks at a file that is to go into an array with this schema, which is there or is made with it.
@@ -396,7 +381,7 @@ fn look_for(
 ) -> Result<Vec<Profile>> {
     let columns = args.columns.clone();
     if args.dry_run {
-        let look = existing::label_look(columns, schema, args.append);
+        let look = existing::label_look(source, columns, schema, args.append);
         return existing::profiles(session, source, size, &look, schema);
     }
     existing::look(session, source, size, columns, schema, args.append)
@@ -432,7 +417,10 @@ fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
                 "{uri} is what is left of an {source} that was cut short: delete it, or import that file again"
             )));
         }
-        Ok(None) | Err(_) => {}
+        // A note there is about what is whole, if its import was cut short at its last step, or was
+        // made by others.
+        Ok(None) => drop(session.context.object(uri).end_making()),
+        Err(_) => {}
     }
     if matches!(there, Ok(Some(ObjectType::Group))) {
         return Err(CliError::usage(format!(
@@ -527,18 +515,13 @@ fn append(
     let array = session.context.array(&args.uri).open()?;
     let schema = array.schema().clone();
     // Those of JSON lines are known after a look only.
-    let had_names = !source.names().is_empty();
-    if had_names {
+    if !source.names().is_empty() {
         check_columns(&args, source.names())?;
     }
     let (args, profiles) = by_names(session, args, source, input.size, |args, source| {
         look_for(session, args, source, input.size, &schema)
     })?;
     let args = &args;
-    // Lines of which there are none have no keys either.
-    if !had_names && profiles.first().is_some_and(|profile| profile.rows > 0) {
-        check_columns(args, source.names())?;
-    }
     let handle = session.context.array(&args.uri);
     // Rows go behind the end, and over nothing: until they are there, where it is must not change.
     let hold = (schema.is_dense() && !args.dry_run).then(|| handle.hold());

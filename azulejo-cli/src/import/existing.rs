@@ -10,6 +10,7 @@ use super::source::Source;
 use super::target::Target;
 use crate::args::PlaceArgs;
 use crate::error::{CliError, Result};
+use crate::selection::names_among;
 use crate::session::Session;
 use crate::size;
 use crate::value::{self, Bound};
@@ -34,8 +35,12 @@ pub fn look(
     schema: &ArraySchema,
     append: bool,
 ) -> Result<Vec<Profile>> {
-    let look = label_look(columns, schema, append);
-    let keys_unknown = append && source.names().is_empty();
+    let look = label_look(source, columns, schema, append);
+    let is_field = |name: &str| schema.field(name).is_some();
+    let columns = names_among(look.columns.as_deref().unwrap_or_default(), is_field);
+    // Columns that are no fields are looked for, so that a slip of the pen does not go unnoticed.
+    let others = append || !columns.iter().all(|name| is_field(name));
+    let keys_unknown = others && source.names().is_empty();
     if !schema.is_dense() && look.enumerate.is_empty() && !keys_unknown {
         source.assume_keys(
             schema
@@ -79,13 +84,19 @@ pub fn profiles(
 }
 
 /// A look that finds out how many rows there are and, to add to an array, the labels.
-pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bool) -> Look {
+pub fn label_look(
+    source: &Source<'_>,
+    columns: Option<Vec<String>>,
+    schema: &ArraySchema,
+    append: bool,
+) -> Look {
     let labelled = schema
         .attributes
         .iter()
         .filter(|a| append && a.enumeration.is_some());
     Look {
         columns,
+        cut: source.names().is_empty(),
         enumerate: labelled.map(|a| a.name.clone()).collect(),
         labelled: true,
         ..Look::default()

@@ -1,5 +1,6 @@
 //! What the first look at a file found out about a column.
 
+use super::Look;
 use azulejo::format::{CellValNum, Datatype};
 use std::collections::HashSet;
 
@@ -97,10 +98,14 @@ pub struct Labels {
     /// In the file's own order, where it has one.
     pub order: Vec<Box<[u8]>>,
     limit: usize,
+    bytes: usize,
     overflow: bool,
 }
 
 impl Labels {
+    /// Bytes of all labels, where nobody has asked for them: what is longer is no label.
+    const MOST_BYTES: usize = 1 << 20;
+
     /// None yet, and no more than `limit` to come.
     pub fn new(limit: usize) -> Self {
         Self {
@@ -120,7 +125,9 @@ impl Labels {
     }
 
     fn insert(&mut self, text: &[u8]) {
-        if self.set.len() >= self.limit {
+        self.bytes += text.len();
+        let is_unasked = self.limit <= Look::FEW_LABELS + 1;
+        if self.set.len() >= self.limit || is_unasked && self.bytes > Self::MOST_BYTES {
             self.overflow = true;
             self.set = HashSet::new();
             self.order = Vec::new();
@@ -155,5 +162,21 @@ impl Labels {
             texts.sort_unstable();
         }
         texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_kept_as_labels_where_these_were_asked_for() {
+        for (limit, kept) in [(Look::FEW_LABELS + 1, None), (Look::MOST_LABELS, Some(2))] {
+            let mut labels = Labels::new(limit);
+            labels.add(&vec![b'a'; Labels::MOST_BYTES]);
+            assert_eq!(labels.len(), Some(1));
+            labels.add(b"b");
+            assert_eq!(labels.len(), kept);
+        }
     }
 }

@@ -36,7 +36,11 @@ fn quoted_names(parts: &[String]) -> Vec<String> {
     let mut left = parts;
     while let Some((first, others)) = left.split_first() {
         let here = left;
-        let mut starts = (1..=here.len()).map(|len| here.split_at(len));
+        let most = match first.starts_with('"') {
+            true => here.len(),
+            false => 0,
+        };
+        let mut starts = (1..=most).map(|len| here.split_at(len));
         let quoted = starts.find_map(|(start, rest)| Some((unquoted(&start.join(","))?, rest)));
         let (name, rest) = quoted.unwrap_or_else(|| (first.clone(), others));
         names.push(name);

@@ -83,7 +83,7 @@ fn push_quoted(line: &mut String, value: &str, mark: char) {
     let plain = !value.is_empty()
         && !value.starts_with(' ')
         && !value.ends_with(' ')
-        && !value.contains(['"', ',', mark, '\n', '\r']);
+        && !value.contains(['"', mark, '\n', '\r']);
     if plain {
         line.push_str(value);
         return;

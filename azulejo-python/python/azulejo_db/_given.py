@@ -170,7 +170,7 @@ def tabled(frame: Any) -> Any:
         return {str(name): frame[name] for name in frame.columns}
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-    except OverflowError:
+    except (OverflowError, pa.ArrowInvalid):
         table = pa.Table.from_pandas(_with_large(frame), preserve_index=False)
     for i, column in enumerate(table.schema):
         if getattr(column.type, "extension_name", "").startswith("pandas."):
@@ -187,13 +187,18 @@ def _with_large(frame: Any) -> Any:
     """A data frame whose objects are whole numbers beyond those with a sign, which Arrow does not take them for."""
     import pandas as pd
 
+    def is_large(value: Any) -> bool:
+        if isinstance(value, (list, tuple)):
+            return any(map(is_large, value))
+        return isinstance(value, int) and abs(value) > np.iinfo(np.int64).max
+
     frame = frame.copy(deep=False)
-    top = np.iinfo(np.int64).max
     for i, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, i]
-        if dtype == object and any(isinstance(v, int) and abs(v) > top for v in column):
+        if dtype == object and any(map(is_large, column)):
             values, mask = settled(str(frame.columns[i]), column)
-            frame.isetitem(i, values if mask is None else pd.arrays.IntegerArray(values, mask))
+            plain = mask is None or values.dtype.kind == "O"
+            frame.isetitem(i, values if plain else pd.arrays.IntegerArray(values, mask))
     return frame
 
 
@@ -241,6 +246,14 @@ def settled(name: str, values: Any) -> Given:
     raise TypeError(f"{name!r}: no attribute holds values of the {several}")
 
 
+def in_rows(values: Any) -> Any:
+    """A column of a table: lists in a list are cells, also where they are all of one length."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    several = (isinstance(v, (list, tuple)) or isinstance(v, np.ndarray) and v.ndim for v in values)
+    return _objects(values) if any(several) else values
+
+
 def _is_flat(cell: Any) -> bool:
     """Whether this is a list of values that are no lists themselves."""
     if isinstance(cell, np.ndarray):
@@ -251,7 +264,7 @@ def _is_flat(cell: Any) -> bool:
 
 def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.ndarray:
     """Cells of any number of values, each an array, all of one type."""
-    values, nulls = settled(name, _objects([value for cell in cells for value in cell]))
+    values, nulls = _values_of(name, cells)
     if nulls is not None:
         raise ValueError(f"{name!r} has a list with a null; only whole cells can be")
     if values.dtype.kind == "O":
@@ -261,6 +274,21 @@ def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.nd
     made = np.full(found.shape, None, object)
     made[~null] = _objects(np.split(values, ends[:-1]))
     return made
+
+
+def _values_of(name: str, cells: list) -> Given:
+    """The values of all lists."""
+    dtypes = {cell.dtype if isinstance(cell, np.ndarray) else None for cell in cells}
+    if len(dtypes) == 1 and None not in dtypes and dtypes.pop().kind in "biufmM":
+        return np.concatenate(cells), None
+    values = [value for cell in cells for value in cell]
+    reals, numbers = (float, np.floating), (int, float, np.integer, np.floating)
+    if any(isinstance(v, reals) for v in values) and all(
+        isinstance(v, numbers) and not isinstance(v, bool) for v in values
+    ):
+        # Not a number is one of them.
+        return np.array(values, float), None
+    return settled(name, _objects(values))
 
 
 def kind_of(values: np.ndarray) -> tuple[Any, bool]:

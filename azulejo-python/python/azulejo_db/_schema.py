@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._dimension import Dimension, held, ticks_of
-from ._given import index_names, kind_of, settled, tabled
+from ._given import in_rows, index_names, kind_of, settled, tabled
 from ._types import datatype_of, dtype_of, is_bytes, is_datatype, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -323,7 +323,7 @@ class Schema:
         """Columns as the fields that they become, and as what is written to these."""
         fields, columns = [], {}
         for name, values in table.items():
-            found, mask = settled(name, values)
+            found, mask = settled(name, in_rows(values))
             kind, several = kind_of(found)
             fields.append(Attr(name, kind, mask is not None, var=several))
             columns[name] = found if mask is None else np.ma.MaskedArray(found, mask=mask)

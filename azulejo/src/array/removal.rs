@@ -66,7 +66,8 @@ pub(crate) fn hide(location: &Location, object_type: ObjectType) -> Result<()> {
     Ok(())
 }
 
-fn is_full(error: &Error) -> bool {
+/// Whether a disk had no room for something.
+pub(crate) fn is_full(error: &Error) -> bool {
     let Error::Storage { source, .. } = error else {
         return false;
     };

@@ -5,7 +5,7 @@ use crate::array::removal::UNFINISHED_COPY;
 use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
-use crate::storage::{Uri, put_first};
+use crate::storage::{StorePath, Uri, put_first};
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
 use azulejo_format::path::{GROUP_FILE, RootFolder, group_details_path};
 use azulejo_format::timestamped_name::TimestampedName;
@@ -45,7 +45,8 @@ impl NewMember {
     }
 
     /// A member in the group's folder, or below: `path` is taken from there. It stays a member when
-    /// the group is moved as a whole.
+    /// the group is moved as a whole. On local disks `..` leads out of the folder, as in the
+    /// reference: such a member stays one when both are moved.
     pub fn relative(path: impl Into<String>) -> Self {
         Self {
             relative: true,
@@ -245,16 +246,15 @@ impl GroupEditor {
             return refuse("a name cannot be empty; leave it out");
         }
         let (stored, location) = if relative {
-            let named = |part: &&str| !matches!(*part, "" | ".");
-            let parts: Vec<&str> = uri.split('/').filter(named).collect();
-            let outside = parts.is_empty() || parts.contains(&"..");
-            if outside || uri.starts_with('/') || uri.contains("://") {
+            let (group, path) = (&self.group.location.path, plain(&uri));
+            // In other storages `..` is a name like any other.
+            let outside = group.scheme() != "file" && path.split('/').any(|part| part == "..");
+            if path.is_empty() || outside || uri.starts_with('/') || uri.contains("://") {
                 return refuse(
                     "a relative member lies in the group's folder; give its path from there",
                 );
             }
-            let path = parts.join("/");
-            let location = self.group.location.path.join(&path);
+            let location = group.join(&path);
             (path, Some(location))
         } else {
             match Uri::parse(&uri) {
@@ -265,7 +265,11 @@ impl GroupEditor {
                 Err(error) => return Err(error),
             }
         };
-        if location.as_ref() == Some(&self.group.location.path) {
+        let group = Some(self.group.location.path.clone());
+        let itself = |path: &StorePath| {
+            Some(path) == group.as_ref() || relative && without_dots(path) == group
+        };
+        if location.as_ref().is_some_and(itself) {
             return refuse("a group cannot be a member of itself");
         }
         let place = location.map_or_else(|| stored.clone(), |path| path.to_string());
@@ -314,6 +318,12 @@ impl GroupEditor {
     /// [`Error::NotFound`] if there is no such member, [`Error::InvalidArgument`] if several have
     /// that URI.
     pub fn remove(&mut self, name_or_uri: &str) -> Result<()> {
+        let plain = plain(name_or_uri);
+        // As it was given when it was added.
+        let name_or_uri: &str = match !self.has(name_or_uri, false) && self.has(&plain, true) {
+            true => &plain,
+            false => name_or_uri,
+        };
         if let Some(change) = self.changes.get(name_or_uri) {
             let added_only = !change.deleted && self.group.member(name_or_uri).is_none();
             if added_only {
@@ -467,10 +477,20 @@ impl GroupEditor {
         }
     }
 
+    /// Whether there is a member of a key, which may have to be a relative path.
+    fn has(&self, key: &str, as_path: bool) -> bool {
+        match self.changes.get(key) {
+            Some(change) => !as_path || change.relative && change.name.is_none(),
+            None => (self.group.member(key))
+                .is_some_and(|found| !as_path || found.relative && found.name.is_none()),
+        }
+    }
+
     fn member_at(&self, uri: &str) -> Result<&Member> {
         let whole = Uri::parse(uri)?.to_string();
         let is_it = |member: &&Member| {
             member.uri.trim_end_matches('/') == uri.trim_end_matches('/')
+                || member.relative && plain(&member.uri) == plain(uri)
                 || Uri::parse(&member.location).is_ok_and(|location| location.to_string() == whole)
         };
         let mut found = self.group.members.iter().filter(is_it);
@@ -485,5 +505,20 @@ impl GroupEditor {
                 self.group.uri
             ))),
         }
+    }
+}
+
+/// A path without the parts that say nothing.
+fn plain(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// The same path where nothing leads up.
+fn without_dots(path: &StorePath) -> Option<StorePath> {
+    match (path.parent(), path.name()) {
+        (Some(above), "..") => without_dots(&above)?.parent(),
+        (Some(above), name) => Some(without_dots(&above)?.join(name)),
+        (None, _) => Some(path.clone()),
     }
 }

@@ -410,6 +410,34 @@ fn circles_of_growing_paths_end_too() {
     );
 }
 
+/// As in the reference, which leaves it to the file system what a path means.
+#[test]
+fn relative_members_of_local_disks_may_lie_outside() {
+    let context = context();
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| format!("{}/{name}", folder.path().display());
+    context.group(&place("g")).create().unwrap();
+    context.group(&place("x")).create().unwrap();
+    let mut editor = context.group(&place("g")).edit().unwrap();
+    editor.add(NewMember::relative("../x/")).unwrap();
+    for itself in ["../g", "x/..", "."] {
+        let member = NewMember::relative(itself).typed(ObjectType::Group);
+        assert!(editor.add(member).is_err(), "{itself}");
+    }
+    editor.commit().unwrap();
+    let group = context.group(&place("g")).open().unwrap();
+    assert_eq!(names(&group), ["../x"]);
+    let [member] = group.members() else {
+        panic!("one member");
+    };
+    assert!(context.group(&member.location).open().is_ok());
+    let mut editor = context.group(&place("g")).edit().unwrap();
+    editor.remove("../x/").unwrap();
+    editor.commit().unwrap();
+    let group = context.group(&place("g")).open().unwrap();
+    assert!(group.members().is_empty());
+}
+
 #[test]
 fn members_are_added_and_removed() {
     let context = context();
@@ -447,6 +475,10 @@ fn members_are_added_and_removed() {
         )
         .unwrap();
     editor.remove("x").unwrap();
+    let path = NewMember::relative("./sub//b/").typed(ObjectType::Array);
+    editor.add(path.clone()).unwrap();
+    editor.remove("./sub//b/").unwrap();
+    editor.add(path).unwrap();
     for (member, part) in [
         (NewMember::relative("nothing"), "not found"),
         (NewMember::relative("../b"), "group's folder"),
@@ -469,8 +501,9 @@ fn members_are_added_and_removed() {
     ));
     editor.commit().unwrap();
     let group = context.group("mem://g").open().unwrap();
-    assert_eq!(names(&group), ["a", "bee", "later", "sea"]);
+    assert_eq!(names(&group), ["a", "bee", "later", "sea", "sub/b"]);
     assert_eq!(group.member("a").unwrap().location, "mem://g/a");
+    assert_eq!(group.member("sub/b").unwrap().location, "mem://g/sub/b");
     assert_eq!(
         group.member("a").unwrap().object_type,
         Some(ObjectType::Array)
@@ -479,6 +512,7 @@ fn members_are_added_and_removed() {
     let mut editor = context.group("mem://g").edit().unwrap();
     editor.add(again).unwrap();
     editor.clone().remove("a/").unwrap();
+    editor.remove("./sub//b/").unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();
     assert!(matches!(

@@ -7,6 +7,7 @@ use crate::condition::{Comparison, Condition};
 use crate::config::Config;
 use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::group::NewMember;
+use crate::read::ReadOptions;
 #[cfg(feature = "object-store")]
 use crate::storage::IoOp;
 use crate::storage::{Entry, LocalStorage, MemoryStorage, Storage, StorageLayer, StorePath};
@@ -15,6 +16,7 @@ use azulejo_format::metadata::MetadataValue;
 use azulejo_format::schema::{Attribute, DataOrder, Enumeration, SchemaEvolution};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
 use bytes::Bytes;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 fn context() -> Context {
@@ -724,6 +726,76 @@ impl StorageLayer for Sticky {
         }
         Ok(entries)
     }
+}
+
+/// Has no room for another folder before a file of cells is gone.
+#[derive(Debug)]
+struct Full {
+    inner: MemoryStorage,
+    is_full: AtomicBool,
+}
+
+impl StorageLayer for Full {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        if self.is_full.load(Ordering::SeqCst) {
+            return Err(Error::Storage {
+                op: "rename",
+                uri: to.to_string(),
+                source: std::io::ErrorKind::StorageFull.into(),
+            });
+        }
+        self.inner.rename(from, to)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        let mut paths_of_cells = paths.iter().filter(|path| path.name() == "a0.tdb");
+        if paths_of_cells.any(|path| self.inner.size(path).is_ok()) {
+            self.is_full.store(false, Ordering::SeqCst);
+        }
+        self.inner.delete(paths)
+    }
+}
+
+#[test]
+fn what_lies_on_a_full_disk_can_be_moved_to_another() {
+    let (_folder, [_, to]) = places();
+    let full = Arc::new(Full {
+        inner: MemoryStorage::new(),
+        is_full: AtomicBool::new(false),
+    });
+    let local: Arc<dyn Storage> = Arc::new(LocalStorage::new());
+    let memory = Arc::clone(&full) as Arc<dyn Storage>;
+    let context = Context::with_storages(Config::default(), None, local, memory).unwrap();
+    let new = ArraySchema::sparse()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    context.array("mem://g/a").create(new).unwrap();
+    make_group(&context, "mem://g", &[NewMember::relative("a")]);
+    let x: Vec<i32> = (0..100).collect();
+    let cells = [
+        ColumnBuffers::of_values("x", x.clone()),
+        ColumnBuffers::of_values("a", x),
+    ];
+    let mut writer = context
+        .array("mem://g/a")
+        .writer(WriteOptions::new())
+        .unwrap();
+    writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+    writer.finish().unwrap();
+    full.is_full.store(true, Ordering::SeqCst);
+    let to = format!("{to}/g");
+    context.object("mem://g").rename_to(&to).unwrap();
+    assert_eq!(context.object("mem://g").object_type().unwrap(), None);
+    assert_eq!(context.group(&to).open().unwrap().members().len(), 1);
+    let moved = context.array(&format!("{to}/a")).open().unwrap();
+    let read = moved.read(ReadOptions::new()).unwrap().read_all().unwrap();
+    assert_eq!(read.cell_num, 100);
 }
 
 #[test]

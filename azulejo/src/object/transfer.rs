@@ -1,7 +1,9 @@
 //! Moving and copying arrays and groups.
 
 use super::{ObjectHandle, find};
-use crate::array::removal::{REMAINS, UNFINISHED, UNFINISHED_COPY, finish_deletion, hide, remains};
+use crate::array::removal::{
+    REMAINS, UNFINISHED, UNFINISHED_COPY, finish_deletion, hide, is_full, remains,
+};
 use crate::array::{ArrayLock, is_claim, remove_claims};
 use crate::config::ManifestUse;
 use crate::context::{Context, Location};
@@ -560,17 +562,49 @@ fn resume_move(location: &Location, target: &Location, to: &Uri) -> Result<()> {
 
 /// Deletes the original of a copy that is whole. The caller holds its lock.
 fn finish_move(location: &Location, target: &Location) -> Result<()> {
-    if let Some(object_type) = ObjectType::at(location)? {
-        hide(location, object_type)?;
-    }
-    for (inside, object_type) in objects_inside(location)? {
-        hide(&inside, object_type)?;
+    loop {
+        match hide_all(location) {
+            // Which may be why it is moved. Where nothing makes room it goes as where folders do not
+            // move at once.
+            Err(error) if is_full(&error) => {
+                if !make_room(location, target)? {
+                    break;
+                }
+            }
+            hidden => break hidden?,
+        }
     }
     copy_late(location, target)?;
     location
         .storage
         .delete(std::slice::from_ref(&location.path))?;
     Note::remove(target)
+}
+
+/// Takes away what makes an object exist, and those inside.
+fn hide_all(location: &Location) -> Result<()> {
+    if let Some(object_type) = ObjectType::at(location)? {
+        hide(location, object_type)?;
+    }
+    for (inside, object_type) in objects_inside(location)? {
+        hide(&inside, object_type)?;
+    }
+    Ok(())
+}
+
+/// Makes room on the disk of an original for the folders that hide it: the largest file of cells goes
+/// that the copy has. Whether there was one.
+fn make_room(location: &Location, target: &Location) -> Result<bool> {
+    let copied: HashSet<String> = FileTree::of(target)?.names().collect();
+    let mut tree = FileTree::of(location)?;
+    tree.files
+        .retain(|(file, _)| copied.contains(file) && is_of_fragment(file));
+    let sizes = SizedFiles::new(location, tree)?.sizes;
+    let Some((file, _)) = sizes.into_iter().max_by_key(|(_, size)| *size) else {
+        return Ok(false);
+    };
+    location.storage.delete(&[location.path.join(&file)])?;
+    Ok(true)
 }
 
 /// The arrays and groups that lie below an object's folder, where folders move at once: others add to
@@ -880,6 +914,14 @@ fn rank(file: &str) -> (usize, std::cmp::Reverse<usize>) {
         usize::from(commit),
         std::cmp::Reverse(file.split('/').count()),
     )
+}
+
+/// Whether a file is one of a fragment's.
+fn is_of_fragment(file: &str) -> bool {
+    file.rsplit('/').skip(1).any(|part| {
+        part == FRAGMENTS_FOLDER
+            || matches!(RootEntry::classify(part), RootEntry::LegacyFragment(_))
+    })
 }
 
 /// Whether a file or folder makes an object exist.

@@ -328,7 +328,12 @@ pub(super) fn write_ordered(
     if input.cell_num as u64 != space.cells {
         return Err(other_count(space, input));
     }
-    let need = (space.tile_cells as u64).saturating_mul(input.bytes_per_cell() as u64);
+    // A tile has no more of the caller's cells than there are, which may be few and large.
+    let cells = space.cells.min(space.tile_cells as u64);
+    let filling: usize = shapes.iter().map(FieldShape::filling_size).sum();
+    let need = cells
+        .saturating_mul(input.bytes_per_cell() as u64)
+        .saturating_add((space.tile_cells as u64 - cells).saturating_mul(filling as u64));
     if need > budget {
         return Err(Error::Budget {
             what: "one space tile".into(),

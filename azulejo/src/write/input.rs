@@ -48,6 +48,15 @@ impl FieldShape {
         self.cell_val_num.cell_size(self.datatype).unwrap_or(0)
     }
 
+    /// Bytes of a cell of zero bytes, which fills tiles that a box takes a part of.
+    pub fn filling_size(&self) -> usize {
+        let value = match self.is_var() {
+            true => size_of::<u64>() + self.datatype.size(),
+            false => self.cell_size(),
+        };
+        value + usize::from(self.nullable)
+    }
+
     /// Whether cells vary in length.
     pub fn is_var(&self) -> bool {
         self.cell_val_num.is_var()
