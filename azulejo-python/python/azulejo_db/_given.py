@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._dimension import as_time
+from ._types import datatype_of
 
 #: Values, and flags of those that are null.
 Given = tuple[np.ndarray, "np.ndarray | None"]
@@ -56,12 +57,19 @@ def given(values: Any) -> Given:
     if found.dtype.kind in "US":
         # numpy writes numbers among text as text, and cuts zero bytes off its end.
         found = np.asarray(values, dtype=object)
-    if found.dtype.kind == "f" and (np.abs(found) >= 2**53).any():
+    if found.dtype.kind == "f" and found.size and _are_whole(values):
         # numpy makes reals of whole numbers that no integer type of its own holds together.
-        whole = np.asarray(values, dtype=object)
-        if all(isinstance(v, (int, np.integer)) for v in whole.reshape(-1)):
-            found = whole
+        found = np.asarray(values, dtype=object)
     return found, None
+
+
+def _are_whole(values: Any) -> bool:
+    """Whether lists, or lists of lists, hold whole numbers and nothing else."""
+    if isinstance(values, (list, tuple)):
+        return all(map(_are_whole, values))
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "iu"
+    return isinstance(values, (int, np.integer))
 
 
 def _from_pandas(values: Any) -> Given:
@@ -157,7 +165,25 @@ def index_names(frame: Any) -> list:
     have none.
     """
     names = frame.index.names
-    return [n or ("index" if len(names) == 1 else f"level_{i}") for i, n in enumerate(names)]
+    unnamed = ["index"] if len(names) == 1 else [f"level_{i}" for i in range(len(names))]
+    return [other if name is None or name == "" else str(name) for name, other in zip(names, unnamed)]
+
+
+def with_index(frame: Any, index: Sequence[str] | None) -> tuple[Any, Sequence[str]]:
+    """A data frame with its index among the columns, and which of them are to be dimensions: those that are
+    named, else those of the index. An index without names only counts rows where others are named.
+    """
+    names = index_names(frame)
+    if index is None or any(name is not None for name in frame.index.names):
+        frame = plain_names(frame).reset_index(names=names)
+    return frame, names if index is None else index
+
+
+def plain_names(frame: Any) -> Any:
+    """A data frame whose columns have one name each, as Arrow names those of several levels."""
+    if frame.columns.nlevels == 1:
+        return frame
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def tabled(frame: Any) -> Any:
@@ -191,10 +217,15 @@ def _with_large(frame: Any) -> Any:
     top = np.iinfo(np.int64).max
     for i, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, i]
-        if dtype == object and any(isinstance(v, int) and abs(v) > top for v in column):
+        if dtype == object and any(_is_whole(v) and abs(int(v)) > top for v in column):
             values, mask = settled(str(frame.columns[i]), column)
             frame.isetitem(i, values if mask is None else pd.arrays.IntegerArray(values, mask))
     return frame
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether an object is a whole number, as which numpy has its durations, too."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
 
 
 def all_bytes(values: np.ndarray) -> bool:
@@ -224,6 +255,10 @@ def settled(name: str, values: Any) -> Given:
     }
     if all(isinstance(v, bytes) for v in cells):
         return found, null if null.any() else None
+    if (own := _own_type(cells)) is not None:
+        made = np.full(found.shape, np.nan if own.kind == "f" else 0, own)
+        made[~null] = cells
+        return made, null if null.any() and own.kind != "f" else None
     for dtype, (classes, empty) in kinds.items():
         if all(isinstance(v, classes) and (dtype == "bool") == isinstance(v, (bool, np.bool_)) for v in cells):
             if dtype == "int64" and max(cells) > np.iinfo(np.int64).max:
@@ -241,6 +276,40 @@ def settled(name: str, values: Any) -> Given:
     raise TypeError(f"{name!r}: no attribute holds values of the {several}")
 
 
+def _own_type(cells: list) -> np.dtype | None:
+    """The type of numpy's whose numbers all of these objects are, if an attribute can have it."""
+    kinds = {cell.dtype for cell in cells if isinstance(cell, np.generic)}
+    if len(kinds) != 1 or not all(isinstance(cell, np.generic) for cell in cells):
+        return None
+    own = kinds.pop()
+    return own if own.kind in "biuf" and _is_held(own) else None
+
+
+def _is_held(dtype: np.dtype) -> bool:
+    """Whether there are attributes of a type of numpy's."""
+    try:
+        datatype_of(dtype)
+    except TypeError:
+        return False
+    return True
+
+
+def rows(name: str, values: Any) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """The cells of a column, each of which is a row of a table, and how many values a cell has. Those that are
+    lists may have any number of them, those of an array of two dimensions have as many.
+    """
+    found, mask = settled(name, values)
+    if found.ndim > 1 and isinstance(values, (list, tuple)):
+        found, mask = settled(name, _objects(values))
+    if found.ndim == 2 and found.shape[1] == 1:
+        return found.reshape(-1), None if mask is None else mask.reshape(-1), 1
+    if found.ndim == 2 and found.shape[1] and found.dtype.kind in "biufmM":
+        return found, mask, found.shape[1]
+    if found.ndim > 1:
+        raise TypeError(f"{name!r}: no attribute holds cells of {found.dtype} of the shape {found.shape[1:]}")
+    return found, mask, 1
+
+
 def _is_flat(cell: Any) -> bool:
     """Whether this is a list of values that are no lists themselves."""
     if isinstance(cell, np.ndarray):
@@ -250,8 +319,13 @@ def _is_flat(cell: Any) -> bool:
 
 
 def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """Cells of any number of values, each an array, all of one type."""
-    values, nulls = settled(name, _objects([value for cell in cells for value in cell]))
+    """Cells of any number of values, each an array, all of one type: that of arrays, where all of them have it."""
+    kinds = {cell.dtype if isinstance(cell, np.ndarray) else None for cell in cells}
+    own = kinds.pop() if len(kinds) == 1 else None
+    if own is not None and own.kind in "biufmM" and _is_held(own):
+        values, nulls = np.concatenate(cells), None
+    else:
+        values, nulls = settled(name, _objects([value for cell in cells for value in cell]))
     if nulls is not None:
         raise ValueError(f"{name!r} has a list with a null; only whole cells can be")
     if values.dtype.kind == "O":

@@ -220,7 +220,8 @@ class Query:
     def to_pandas(self, **options: Any) -> Any:
         """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``.
 
-        Numbers and times are not copied, and need no pyarrow.
+        Numbers and times are not copied, and need no pyarrow. Whole numbers beside nulls are of pandas' own
+        types for these, such as ``Int64``.
         """
         fields = None if options else self._plain()
         kept = {"s", "ms", "us", "ns"}
@@ -229,7 +230,7 @@ class Query:
             and (d.kind not in "mM" or np.datetime_data(d)[0] in kept)
             for f in fields
         ):
-            return self.to_arrow().to_pandas(**options)
+            return _framed(self.to_arrow(), options)
         import pandas as pd
 
         return pd.DataFrame(self.to_numpy(), copy=False)
@@ -289,6 +290,25 @@ class _Table:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _framed(table: Any, options: Mapping[str, Any]) -> Any:
+    """A table as a data frame. Unless it is told what to do with them, Arrow makes reals of whole numbers
+    beside which there are nulls.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    kept = {}
+    if not options.keys() & {"types_mapper", "integer_object_nulls"}:
+        for i, column in enumerate(table.columns):
+            if column.null_count and pa.types.is_integer(column.type):
+                name = str(column.type).replace("int", "Int").replace("u", "U")
+                kept[i] = pd.api.types.pandas_dtype(name).__from_arrow__(column)
+    frame = table.to_pandas(**options)
+    for i, column in kept.items():
+        frame.isetitem(i, column)
+    return frame
 
 
 def without_no_times(column: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._dimension import Dimension, held, ticks_of
-from ._given import index_names, kind_of, settled, tabled
+from ._given import kind_of, rows, tabled, with_index
 from ._types import datatype_of, dtype_of, is_bytes, is_datatype, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -310,9 +310,7 @@ class Schema:
     @classmethod
     def from_pandas(cls, frame: Any, index: str | Sequence[str] | None = None, **options) -> Schema:
         """A sparse array for data frames like this one; its index makes the dimensions."""
-        if index is None:
-            index = index_names(frame)
-            frame = frame.reset_index(names=index)
+        frame, index = with_index(frame, index)
         table = tabled(frame)
         if isinstance(table, Mapping):
             return cls._table(cls._settled(table)[0], index, **options)
@@ -323,9 +321,9 @@ class Schema:
         """Columns as the fields that they become, and as what is written to these."""
         fields, columns = [], {}
         for name, values in table.items():
-            found, mask = settled(name, values)
+            found, mask, number = rows(name, values)
             kind, several = kind_of(found)
-            fields.append(Attr(name, kind, mask is not None, var=several))
+            fields.append(Attr(name, kind, mask is not None, var=several, values=number))
             columns[name] = found if mask is None else np.ma.MaskedArray(found, mask=mask)
         return fields, columns
 
