@@ -888,3 +888,16 @@ def test_whole_numbers_beside_nulls_stay_whole_numbers(kind, tmp_path):
     assert a.query(order="row").to_pandas(split_blocks=True, self_destruct=True)["n"].iloc[2] == most
     assert str(a.query(order="row").to_pandas(types_mapper=pd.ArrowDtype)["n"].dtype) == f"{kind.lower()}[pyarrow]"
     assert a.query(order="row").to_pandas(integer_object_nulls=True)["n"].dtype == object
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]", "datetime64[s]"])
+def test_all_times_are_an_index(kind, tmp_path):
+    """The last one of pandas, too, which often stands for none."""
+    ticks = [-(2**63) + 1, 0, 2**63 - 1] if "ns" in kind else [-(2**40), 0, 2**40]
+    times = pd.Index(np.array(ticks).view(kind), name="t")
+    a = az.write(tmp_path / "a", pd.DataFrame({"v": ticks}, index=times))
+    a.write(pd.DataFrame({"v": ticks[:1]}, index=times[:1]))
+    a.consolidate()
+    found = a.query(order="row").to_pandas()
+    assert found["v"].tolist() == ticks and (found["t"] == times).all()
+    assert a.loc[times.to_numpy()[1]:]["v"].tolist() == ticks[1:]

@@ -43,7 +43,7 @@ def given(values: Any) -> Given:
     if isinstance(values, np.ndarray):
         # numpy's own text of any length may have nulls, which objects say too.
         return values.astype(object) if values.dtype.kind == "T" else values, None
-    if hasattr(values, "isna") and hasattr(values, "to_numpy"):
+    if all(hasattr(values, name) for name in ("isna", "to_numpy", "dtype")):
         return _from_pandas(values)
     if hasattr(values, "is_null") and hasattr(values, "type"):
         return _from_arrow(values)

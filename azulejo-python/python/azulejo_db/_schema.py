@@ -461,8 +461,9 @@ def _table_dim(field: Attr, domain: tuple | None) -> Dim:
     if kind.kind == "f":
         return Dim(name, domain or (float(np.finfo(kind).min), float(np.finfo(kind).max)), None, kind)
     if kind.kind in "mM":
-        low, high = domain or (-(2**62), 2**62)
-        return Dim(name, (low, high), 10_000, kind)
+        # All times that there are: the least number is none. Tiles of this length divide them.
+        low, high = domain or (-(2**63) + 1, 2**63 - 1)
+        return Dim(name, (low, high), 9615, kind)
     info = np.iinfo(kind)
     # All values of the type but one, which a domain cannot have, in tiles that divide them.
     low, high = domain or (int(info.min), int(info.max) - 1)
