@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -112,8 +113,28 @@ def _from_arrow(values: Any) -> Given:
         found = values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)
         found = found if unit is None else found.astype(f"timedelta64[{unit}]")
     else:
-        found = _objects(values.to_pylist())
+        found = _arrays_of(values)
+        found = _objects(values.to_pylist()) if found is None else found
     return found, mask
+
+
+def _arrays_of(lists: Any) -> np.ndarray | None:
+    """Arrow's lists of numbers as an array a cell, in the type that they have there; ``None`` of other values, and
+    where there are nulls in a list.
+    """
+    import pyarrow as pa
+
+    kind = lists.type
+    several = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not several or not (pa.types.is_primitive(kind.value_type) or pa.types.is_boolean(kind.value_type)):
+        return None
+    cells: list[Any] = []
+    for cell in lists:
+        values, nulls = _from_arrow(cell.values) if cell.is_valid else (None, None)
+        if nulls is not None:
+            return None
+        cells.append(values)
+    return _objects(cells)
 
 
 def _from_polars(values: Any) -> Given:
@@ -127,6 +148,9 @@ def _from_polars(values: Any) -> Given:
         values = values.cast(pl.Duration("ns"))
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         return values.to_numpy(), mask
+    if isinstance(values.dtype, (pl.List, pl.Array)):
+        with contextlib.suppress(ModuleNotFoundError):
+            return _from_arrow(values.to_arrow())
     return _objects(values.to_list()), mask
 
 
@@ -160,12 +184,20 @@ def is_frame(data: Any) -> bool:
     return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
 
 
+def is_column(data: Any) -> bool:
+    """Whether it is an array of another maker's, no table: pandas' and polars' series, Arrow's and xarray's arrays."""
+    if isinstance(data, (np.ndarray, np.generic, Mapping)) or hasattr(data, "dask"):
+        return False
+    return hasattr(data, "__array__") and not hasattr(data, "columns")
+
+
 def index_names(frame: Any) -> list:
     """What the levels of a data frame's index are called as columns: pandas' names for those that
     have none.
     """
     names = frame.index.names
-    unnamed = ["index"] if len(names) == 1 else [f"level_{i}" for i in range(len(names))]
+    one = len(names) == 1 and "index" not in frame.columns
+    unnamed = ["index"] if one else [f"level_{i}" for i in range(len(names))]
     return [other if name is None or name == "" else str(name) for name, other in zip(names, unnamed)]
 
 
