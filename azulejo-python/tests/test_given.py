@@ -901,3 +901,37 @@ def test_all_times_are_an_index(kind, tmp_path):
     found = a.query(order="row").to_pandas()
     assert found["v"].tolist() == ticks and (found["t"] == times).all()
     assert a.loc[times.to_numpy()[1]:]["v"].tolist() == ticks[1:]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: pd.Series([1, None], dtype="Int16"), lambda: pa.array([1, None], pa.int16()), lambda: pa.chunked_array([[1], [None]], pa.int16()),
+    lambda: pl.Series([1, None], dtype=pl.Int16), lambda: pd.array([1, None], dtype="Int16"),
+    lambda: az.write(f"mem://column-{np.random.randint(2**40)}", np.ma.MaskedArray([1, 2], [0, 1], dtype="i2"))[...],
+])
+def test_columns_make_arrays(make, tmp_path):
+    a = az.write(tmp_path / "a", make())
+    assert a.dtype == "int16" and a[...].tolist() == [1, None]
+    az.write(tmp_path / "a", make(), mode="a")
+    assert az.open(tmp_path / "a")[...].tolist() == [1, None, 1, None]
+    frame = pd.DataFrame([[1, 2], [3, 4]])
+    assert az.write(tmp_path / "b", {"v": frame})[...].tolist() == frame.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("make", [
+    lambda rows: pa.array(rows, pa.list_(pa.int16())), lambda rows: pa.array(rows, pa.large_list(pa.int16())),
+    lambda rows: pa.chunked_array([rows[:1], rows[1:]], pa.list_(pa.int16())), lambda rows: pl.Series(rows, dtype=pl.List(pl.Int16)),
+])
+def test_lists_of_others_keep_their_type(make, tmp_path):
+    rows = [[1, 2], None, [], [3]]
+    a = az.write(tmp_path / "a", {"i": range(4), "v": make(rows)}, index="i")
+    assert (a.schema.attr("v")["datatype"], a.schema.attr("v")["cell_val_num"]) == ("INT16", "var")
+    assert a.query(order="row").to_arrow()["v"].to_pylist() == rows
+    with pytest.raises(ValueError, match="list with a null"):
+        az.write(tmp_path / "b", {"i": range(2), "v": make([[1, None], [2]])}, index="i")
+
+
+def test_a_column_beside_an_index_without_a_name(tmp_path):
+    """What pandas calls it then."""
+    a = az.write(tmp_path / "a", pd.DataFrame({"index": [5, 6]}))
+    a.write(pd.DataFrame({"index": [7]}, index=[9]))
+    assert a.query(order="row").to_pandas().to_dict("list") == {"level_0": [0, 1, 9], "index": [5, 6, 7]}

@@ -158,6 +158,18 @@ class _Whole:
     def to_batches(self, schema: Any = None, **options: Any) -> Iterator[pa.RecordBatch]:
         return self._dataset.to_batches(**options)
 
+    def to_table(self, schema: Any = None, **options: Any) -> pa.Table:
+        return self._dataset.to_table(**options)
+
+    def head(self, num_rows: int, **options: Any) -> pa.Table:
+        return self._dataset.head(num_rows, **options)
+
+    def take(self, indices: Any, **options: Any) -> pa.Table:
+        return self._dataset.take(indices, **options)
+
+    def count_rows(self, **options: Any) -> int:
+        return self._dataset.count_rows(**options)
+
 
 def _named(schema: pa.Schema) -> pa.Schema:
     """A schema whose columns all have names, so that they can be asked for. Times may be none (NaT), which
