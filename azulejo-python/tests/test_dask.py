@@ -275,7 +275,7 @@ def test_cells_beyond_an_array_are_refused(tmp_path):
 
 def test_tables_keep_what_dask_would_make_text_of(tmp_path):
     """Objects: bytes, days, lists and truth values beside nulls. All partitions have the types that were promised."""
-    pa = pytest.importorskip("pyarrow")
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     days = pa.array([1, None, 3], pa.date32())
     table = pa.table({
         "i": [1, 20_000, 40_000], "b": [b"a", b"\xff", None], "l": [[1], None, [2, 3]], "f": [True, None, False], "k": pa.array([b"ab", None, b"cd"], pa.binary(2)),

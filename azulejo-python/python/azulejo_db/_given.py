@@ -123,18 +123,23 @@ def _arrays_of(lists: Any) -> np.ndarray | None:
     where there are nulls in a list.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kind = lists.type
     several = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not several or not (pa.types.is_primitive(kind.value_type) or pa.types.is_boolean(kind.value_type)):
         return None
-    cells: list[Any] = []
-    for cell in lists:
-        values, nulls = _from_arrow(cell.values) if cell.is_valid else (None, None)
-        if nulls is not None:
-            return None
-        cells.append(values)
-    return _objects(cells)
+    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+    values, nulls = _from_arrow(lists.flatten())
+    if nulls is not None:
+        return None
+    there = np.asarray(lists.is_valid())
+    lengths = np.where(there, np.asarray(pc.list_value_length(lists).fill_null(0)), 0)
+    cells = np.full(len(lists), None, object)
+    if len(lists):
+        parts = np.split(values, np.cumsum(lengths)[:-1])
+        cells[there] = _objects([part for part, valid in zip(parts, there) if valid])
+    return cells
 
 
 def _from_polars(values: Any) -> Given:
