@@ -858,6 +858,8 @@ def test_an_index_with_a_name_is_a_column_among_others(tmp_path):
     assert a.query(order="row").to_numpy()["day"].tolist() == [5, 6, 5, 6]
     assert az.write(tmp_path / "b", frame, index="day").schema.dim_names == ["day"]
     assert az.write(tmp_path / "c", frame, index=["id", "day"]).schema.attr_names == ["v"]
+    for one in (frame, frame.rename_axis(index=None), frame.rename_axis(index=0)):
+        assert az.optimized(az.Schema.from_pandas(one), one, "size").dim_names == az.Schema.from_pandas(one).dim_names
     # A count of rows is none of the data.
     assert az.write(tmp_path / "d", frame.reset_index(drop=True), index="id").schema.attr_names == ["v"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from . import _time
 from ._cells import celled, numpy_to_column
 from ._expr import Condition, condition_text
-from ._given import given, index_names, is_frame, is_null, plain_names, streamed, tabled
+from ._given import for_dims, given, is_frame, is_null, streamed, tabled
 from ._index import Axis, Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
@@ -131,11 +131,7 @@ class Changing:
         """A data frame as a table with the array's types; all else as it is."""
         if not is_frame(data):
             return data
-        data, names = plain_names(data), index_names(data)
-        # What an index without names is called when a data frame makes an array.
-        unnamed = set(names) <= set(self.schema.dim_names) and set(names).isdisjoint(data.columns)
-        if unnamed or any(name is not None for name in data.index.names):
-            data = data.reset_index(names=names)
+        data = for_dims(data, self.schema.dim_names)
         table = tabled(data)
         if isinstance(table, Mapping):
             return table

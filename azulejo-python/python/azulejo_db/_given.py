@@ -216,6 +216,16 @@ def with_index(frame: Any, index: Sequence[str] | None) -> tuple[Any, Sequence[s
     return frame, names if index is None else index
 
 
+def for_dims(frame: Any, dims: Collection[str]) -> Any:
+    """A data frame with its index among the columns, if that has a name, or if these dimensions are called what an
+    index without names is called when a data frame makes an array.
+    """
+    frame, names = plain_names(frame), index_names(frame)
+    unnamed = set(names) <= set(dims) and set(names).isdisjoint(frame.columns)
+    named = any(name is not None for name in frame.index.names)
+    return frame.reset_index(names=names) if named or unnamed else frame
+
+
 def plain_names(frame: Any) -> Any:
     """A data frame whose columns have one name each, as Arrow names those of several levels."""
     if frame.columns.nlevels == 1:
