@@ -129,6 +129,11 @@ def test_what_arrows_datasets_do_besides(cells):
         assert joined.count_rows() == (2 if "other" in joined.schema.names else wanted.num_rows)
     with pytest.raises(NotImplementedError):
         dataset.replace_schema(dataset.schema)
+    # What asks Arrow's C++ and nothing else is told that there is nothing to be read in this way.
+    with pytest.raises(FileNotFoundError, match="to_table"):
+        pads.dataset(right).join(dataset, "id")
+    with pytest.raises(FileNotFoundError, match="to_table"):
+        pads.Scanner.from_dataset(dataset).to_table()
 
 
 def test_what_is_not_wanted_is_not_read(cells, monkeypatch):

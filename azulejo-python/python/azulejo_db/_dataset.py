@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.fs
 
 from ._expr import Condition, col
 from ._query import Query, without_no_times
@@ -40,8 +41,12 @@ _VALUE = "value"
 _LINE = re.compile(r"(call|end|field_ref|literal|options): '(.*)'")
 
 
-class ArrayDataset(pads.Dataset):
-    """The cells of an array as a dataset: what ``Array.dataset()`` gives."""
+class ArrayDataset(pads.FileSystemDataset):
+    """The cells of an array as a dataset: what ``Array.dataset()`` gives.
+
+    To Arrow's C++, which knows nothing of arrays, it is a file that is not there: what asks neither its scanner nor
+    its table, but that, is told so.
+    """
 
     def __init__(self, array: Array, _filter: Any = None):
         self._array = array
@@ -49,6 +54,9 @@ class ArrayDataset(pads.Dataset):
         self._filter = _filter
         # Nothing is read for it.
         self._schema = _named(pa.schema(array.query()))
+        kind, place = pads.IpcFileFormat(), pa.fs.LocalFileSystem()
+        nowhere = kind.make_fragment(f"/nowhere/array read by a dataset's to_table() only: {array.uri}", place)
+        super().__init__([nowhere], self._schema, kind, place)
 
     @property
     def schema(self) -> pa.Schema:
