@@ -276,3 +276,18 @@ def test_out_that_is_masked_shows_what_is_read(tmp_path):
     array = az.write(tmp_path / "a", np.arange(6).reshape(2, 3))
     out = np.ma.array(np.zeros((2, 3), int), mask=True)
     assert array.read(..., out=out).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_lists_of_several_dimensions(tmp_path):
+    """As in numpy, where they stand for all dimensions; dots stand for those that are left, or for none."""
+    cells = np.arange(12).reshape(3, 4)
+    a, b = az.write(tmp_path / "a", cells), az.write(tmp_path / "b", cells[0])
+    square, column = np.array([[0, 1], [2, -1]]), np.array([[0], [2]])
+    for key in ((square, 1), (square, square), (column, [0, 3]), (..., square, [0, 3]), ([0, 2], ..., [1, -1]), ([0], [1], ...)):
+        np.testing.assert_array_equal(a[key], cells[key])
+    np.testing.assert_array_equal(b[square], cells[0][square])
+    np.testing.assert_array_equal(b[column, ...], cells[0][column, ...])
+    with pytest.raises(IndexError, match="lists of one dimension"):
+        a[square]
+    with pytest.raises(IndexError, match="lie outside"):
+        b[square + 2]
