@@ -915,6 +915,9 @@ def test_columns_make_arrays(make, tmp_path):
     assert a.dtype == "int16" and a[...].tolist() == [1, None]
     az.write(tmp_path / "a", make(), mode="a")
     assert az.open(tmp_path / "a")[...].tolist() == [1, None, 1, None]
+    # Of an array that is sparse these would be cells without coordinates.
+    with pytest.raises(TypeError, match="not Array"):
+        az.write(tmp_path / "c", a)
     frame = pd.DataFrame([[1, 2], [3, 4]])
     assert az.write(tmp_path / "b", {"v": frame})[...].tolist() == frame.to_numpy().tolist()
 

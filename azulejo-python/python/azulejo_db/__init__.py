@@ -144,7 +144,7 @@ def write(
         raise ValueError(f"optimize is one of {', '.join(GOALS)}, not {optimize!r}")
     if optimize is not None and filters is not None:
         raise ValueError("either filters are given, or optimize chooses them")
-    if isinstance(data, (list, tuple, range)) or is_column(data):
+    if isinstance(data, (list, tuple, range)) or (is_column(data) and not isinstance(data, Array)):
         values, mask = given(data)
         data = values if mask is None else np.ma.MaskedArray(values, mask=mask)
     table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
