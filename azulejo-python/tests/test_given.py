@@ -915,6 +915,8 @@ def test_columns_make_arrays(make, tmp_path):
     assert a.dtype == "int16" and a[...].tolist() == [1, None]
     az.write(tmp_path / "a", make(), mode="a")
     assert az.open(tmp_path / "a")[...].tolist() == [1, None, 1, None]
+    rows = pa.chunked_array([[{"i": 1, "v": 2}]])
+    assert az.write(tmp_path / "rows", rows, index="i").query().to_arrow().to_pylist() == [{"i": 1, "v": 2}]
     # Of an array that is sparse these would be cells without coordinates.
     with pytest.raises(TypeError, match="not Array"):
         az.write(tmp_path / "c", a)

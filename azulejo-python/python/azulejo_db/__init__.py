@@ -144,7 +144,9 @@ def write(
         raise ValueError(f"optimize is one of {', '.join(GOALS)}, not {optimize!r}")
     if optimize is not None and filters is not None:
         raise ValueError("either filters are given, or optimize chooses them")
-    if isinstance(data, (list, tuple, range)) or (is_column(data) and not isinstance(data, Array)):
+    # With an index it is a table: rows of Arrow's may come as an array of structures.
+    column = index is None and is_column(data) and not isinstance(data, Array)
+    if column or isinstance(data, (list, tuple, range)):
         values, mask = given(data)
         data = values if mask is None else np.ma.MaskedArray(values, mask=mask)
     table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
