@@ -271,3 +271,32 @@ def test_cells_beyond_an_array_are_refused(tmp_path):
         assert array.reopen().shape == shape and len(array.reopen().fragments) == (0 not in shape)
     array = azd.write(tmp_path / "(4, 3) (3, 3) (2, 0)", da.ones((2, 3), chunks=1), mode="r+", low=(2, 0))
     assert array[...].tolist() == [[0] * 3] * 2 + [[1] * 3] * 2
+
+
+def test_tables_keep_what_dask_would_make_text_of(tmp_path):
+    """Objects: bytes, days, lists and truth values beside nulls. All partitions have the types that were promised."""
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    days = pa.array([1, None, 3], pa.date32())
+    table = pa.table({
+        "i": [1, 20_000, 40_000], "b": [b"a", b"\xff", None], "l": [[1], None, [2, 3]], "f": [True, None, False], "k": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+        "n": pa.array([2**53 + 1, None, 3]), "u": pa.array([1, 2, 3], pa.uint8()), "d": days, "s": ["a", None, "b"], "x": [0.5, None, 1.5],
+    })
+    array = az.write(tmp_path / "a", table, index="i")
+    lazy = azd.read_table(array, npartitions=3)
+    found = lazy.compute().sort_values("i")
+    assert lazy.npartitions > 1
+    for part in lazy.partitions:
+        assert part.compute().dtypes.to_dict() == lazy.dtypes.to_dict() == found.dtypes.to_dict()
+    assert found["i"].dtype == "int64" and found["n"].dtype == "Int64" and found["f"].dtype == "boolean"
+    plain = lambda v: None if v is None or v is pd.NA else list(v) if not isinstance(v, bytes) and hasattr(v, "__len__") else v  # noqa: E731
+    for name in "blkfn":
+        assert [plain(v) for v in found[name].tolist()] == table[name].to_pylist()
+    assert found["d"].isna().tolist() == [False, True, False] and found["d"].iloc[0] == pd.Timestamp("1970-01-02")
+    assert lazy["f"].sum().compute() == 1 and lazy["n"].max().compute() == 2**53 + 1
+    again = azd.write_table(tmp_path / "b", lazy, index=["i"]).query(order="row").to_arrow()
+    assert again["d"].cast(pa.date32()).to_pylist() == days.to_pylist()
+    for name in ("b", "l", "f", "k", "n", "u", "s", "x"):
+        assert again[name].to_pylist() == table[name].to_pylist()
+    # Of a dimension, too.
+    by_day = az.write(tmp_path / "c", pa.table({"day": pa.array([1, 3], pa.date32()), "v": [1, 2]}), index="day")
+    assert azd.read_table(by_day).compute()["day"].tolist() == [pd.Timestamp("1970-01-02"), pd.Timestamp("1970-01-04")]

@@ -808,3 +808,165 @@ def test_data_frames_of_large_whole_numbers(tmp_path):
     for wrong in ([-1, 2**63], [1, 2**64]):
         with pytest.raises(ValueError, match="no attribute holds whole numbers"):
             az.write(str(tmp_path / "wrong"), pd.DataFrame({"a": pd.Series(wrong, dtype=object)}))
+
+
+def test_numbers_of_numpys_own_keep_their_types(tmp_path):
+    """As cells, in lists and as objects beside nulls."""
+    made = {
+        "int8": [np.array([1, 2], "i1"), np.array([3], "i1"), np.array([], "i1")],
+        "float32": [np.array([1.5], "f4"), np.array([], "f4"), np.array([np.nan, 2], "f4")],
+        "datetime64[D]": [np.array(["2024-01-01"], "M8[D]"), np.array([], "M8[D]"), np.array(["NaT"], "M8[D]")],
+        "uint16": [[np.uint16(7)], [], [np.uint16(1), np.uint16(2)]],
+        "uint64": [np.array([1], "i1"), np.array([2, 300], "i2"), np.array([2**63], "u8")],
+        "int32": [np.array([], "i4")] * 3,
+    }
+    for kind, rows in made.items():
+        a = az.write(f"mem://own-{kind}", {"i": [1, 2, 3], "v": rows}, index="i")
+        found = a.query(order="row").to_numpy()["v"]
+        assert [cell.dtype for cell in found] == [np.dtype(kind)] * 3
+        assert [str(list(cell)) for cell in found] == [str(list(np.asarray(row, kind))) for row in rows]
+    for cells, kind in (
+        ([np.int8(1), None, np.int8(3)], "int8"), ([np.float32(1.5), None], "float32"), ([np.uint64(5), None], "uint64"),
+        ([np.uint64(2**63 + 1), 1], "uint64"), ([np.int8(1), np.int16(2)], "int64"), ([np.float16(1), None], "float64"),
+    ):
+        objects = np.fromiter(cells, object)
+        a = az.write(f"mem://objects-{cells}", objects)
+        assert a.dtype == kind and np.ma.filled(a[0]) == cells[0]
+    # numpy makes reals of numbers with a sign beside those without.
+    a = az.write(tmp_path / "signs", [np.uint64(5), 3])
+    assert a.dtype == "int64" and a[...].tolist() == [5, 3]
+    a[...] = [7, np.uint64(8)]
+    assert a[...].tolist() == [7, 8]
+
+
+def test_data_frames_of_numpys_largest_numbers(tmp_path):
+    frame = pd.DataFrame({"v": pd.Series([np.uint64(2**63 + 1), 1, None], dtype=object)})
+    a = az.write(tmp_path / "a", frame)
+    assert a.query(order="row").to_arrow()["v"].to_pylist() == [2**63 + 1, 1, None]
+
+
+def test_columns_of_several_numbers_a_row(tmp_path):
+    cells = np.arange(6, dtype="i2").reshape(3, 2)
+    a = az.write(tmp_path / "a", {"i": [1, 2, 3], "v": cells}, index="i")
+    assert (a.schema.attr("v")["datatype"], a.schema.attr("v")["cell_val_num"]) == ("INT16", 2)
+    a.write({"i": [4], "v": cells[:1]})
+    assert a.query(order="row").to_numpy()["v"].tolist() == [[0, 1], [2, 3], [4, 5], [0, 1]]
+    # Lists may be of other lengths next time.
+    b = az.write(tmp_path / "b", {"i": [1, 2], "v": [[1, 2], [3, 4]]}, index="i")
+    b.write({"i": [3], "v": [[5]]})
+    assert b.query(order="row").to_arrow()["v"].to_pylist() == [[1, 2], [3, 4], [5]]
+    for wrong in ([[1, None], [3, 4]], np.zeros((2, 2, 2)), np.array([["a", "b"]] * 2)):
+        with pytest.raises((TypeError, ValueError), match="'v'"):
+            az.write(tmp_path / "c", {"i": [1, 2], "v": wrong}, index="i")
+
+
+@pytest.mark.parametrize("several", [{"values": 2}, {"var": True}])
+def test_a_part_of_a_cell_is_not_null(several, tmp_path):
+    """The values beside it would be lost."""
+    attr = az.Attr("v", "int64", nullable=True, **several)
+    a = az.create(tmp_path / "a", az.Schema([az.Dim("x", (0, 1), 2)], [attr]))
+    a[...] = np.ma.MaskedArray([[1, 2], [3, 4]], mask=[[1, 1], [0, 0]])
+    assert a.query().to_arrow()["v"].to_pylist() == [None, [3, 4]]
+    with pytest.raises(ValueError, match="cell 1 has values beside nulls"):
+        a[...] = np.ma.MaskedArray([[1, 2], [3, 4]], mask=[[1, 1], [0, 1]])
+
+
+def test_lists_of_other_lengths_are_appended(tmp_path):
+    a = az.write(tmp_path / "a", {"v": [[1, 2], [3]]})
+    a.append({"v": [[4, 5], [6]]})
+    a.append([[7, 8], [9, 10]])
+    assert a.query().to_arrow()["v"].to_pylist() == [[1, 2], [3], [4, 5], [6], [7, 8], [9, 10]]
+
+
+def test_an_index_with_a_name_is_a_column_among_others(tmp_path):
+    frame = pd.DataFrame({"id": [7, 8], "v": [1, 2]}, index=pd.Index([5, 6], name="day"))
+    a = az.write(tmp_path / "a", frame, index="id")
+    assert (a.schema.dim_names, a.schema.attr_names) == (["id"], ["day", "v"])
+    a.write(frame.assign(id=[9, 10]))
+    assert a.query(order="row").to_numpy()["day"].tolist() == [5, 6, 5, 6]
+    assert az.write(tmp_path / "b", frame, index="day").schema.dim_names == ["day"]
+    assert az.write(tmp_path / "c", frame, index=["id", "day"]).schema.attr_names == ["v"]
+    for one in (frame, frame.rename_axis(index=None), frame.rename_axis(index=0)):
+        assert az.optimized(az.Schema.from_pandas(one), one, "size").dim_names == az.Schema.from_pandas(one).dim_names
+    # A count of rows is none of the data.
+    assert az.write(tmp_path / "d", frame.reset_index(drop=True), index="id").schema.attr_names == ["v"]
+
+
+def test_names_that_are_no_text(tmp_path):
+    for name in (0, 1):
+        frame = pd.DataFrame({2: [1, 2]}, index=pd.Index([5, 6], name=name))
+        a = az.write(tmp_path / str(name), frame)
+        a.write(frame.set_axis(pd.Index([7, 8], name=name)))
+        assert (a.schema.dim_names, a.schema.attr_names) == ([str(name)], ["2"])
+        assert a.query(order="row").to_numpy()["2"].tolist() == [1, 2, 1, 2]
+    columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])
+    frame = pd.DataFrame([[1, 2]], columns=columns, index=pd.Index([1], name="i"))
+    a = az.write(tmp_path / "levels", frame)
+    a.write(frame.set_axis(pd.Index([2], name="i")))
+    assert a.schema.attr_names == ["('a', 'x')", "('a', 'y')"] and a.agg("count") == 2
+
+
+@pytest.mark.parametrize("kind", ["Int8", "UInt16", "Int64", "UInt64"])
+def test_whole_numbers_beside_nulls_stay_whole_numbers(kind, tmp_path):
+    """As reals, large ones would be others."""
+    most = np.iinfo(kind.lower()).max
+    frame = pd.DataFrame({"n": pd.array([1, None, most], dtype=kind), "m": [1, 2, 3]})
+    a = az.write(tmp_path / "a", frame)
+    found = a.query(order="row").to_pandas()
+    assert (str(found["n"].dtype), str(found["m"].dtype)) == (kind, "int64")
+    assert found["n"].iloc[2] == most and found["n"].isna().tolist() == [False, True, False]
+    assert a.query(order="row").to_pandas(split_blocks=True, self_destruct=True)["n"].iloc[2] == most
+    assert str(a.query(order="row").to_pandas(types_mapper=pd.ArrowDtype)["n"].dtype) == f"{kind.lower()}[pyarrow]"
+    assert a.query(order="row").to_pandas(integer_object_nulls=True)["n"].dtype == object
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]", "datetime64[s]"])
+def test_all_times_are_an_index(kind, tmp_path):
+    """The last one of pandas, too, which often stands for none."""
+    ticks = [-(2**63) + 1, 0, 2**63 - 1] if "ns" in kind else [-(2**40), 0, 2**40]
+    times = pd.Index(np.array(ticks).view(kind), name="t")
+    a = az.write(tmp_path / "a", pd.DataFrame({"v": ticks}, index=times))
+    a.write(pd.DataFrame({"v": ticks[:1]}, index=times[:1]))
+    a.consolidate()
+    found = a.query(order="row").to_pandas()
+    assert found["v"].tolist() == ticks and (found["t"] == times).all()
+    assert a.loc[times.to_numpy()[1]:]["v"].tolist() == ticks[1:]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: pd.Series([1, None], dtype="Int16"), lambda: pa.array([1, None], pa.int16()), lambda: pa.chunked_array([[1], [None]], pa.int16()),
+    lambda: pl.Series([1, None], dtype=pl.Int16), lambda: pd.array([1, None], dtype="Int16"),
+    lambda: az.write(f"mem://column-{np.random.randint(2**40)}", np.ma.MaskedArray([1, 2], [0, 1], dtype="i2"))[...],
+])
+def test_columns_make_arrays(make, tmp_path):
+    a = az.write(tmp_path / "a", make())
+    assert a.dtype == "int16" and a[...].tolist() == [1, None]
+    az.write(tmp_path / "a", make(), mode="a")
+    assert az.open(tmp_path / "a")[...].tolist() == [1, None, 1, None]
+    rows = pa.chunked_array([[{"i": 1, "v": 2}]])
+    assert az.write(tmp_path / "rows", rows, index="i").query().to_arrow().to_pylist() == [{"i": 1, "v": 2}]
+    # Of an array that is sparse these would be cells without coordinates.
+    with pytest.raises(TypeError, match="not Array"):
+        az.write(tmp_path / "c", a)
+    frame = pd.DataFrame([[1, 2], [3, 4]])
+    assert az.write(tmp_path / "b", {"v": frame})[...].tolist() == frame.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("make", [
+    lambda rows: pa.array(rows, pa.list_(pa.int16())), lambda rows: pa.array(rows, pa.large_list(pa.int16())),
+    lambda rows: pa.chunked_array([rows[:1], rows[1:]], pa.list_(pa.int16())), lambda rows: pl.Series(rows, dtype=pl.List(pl.Int16)),
+])
+def test_lists_of_others_keep_their_type(make, tmp_path):
+    rows = [[1, 2], None, [], [3]]
+    a = az.write(tmp_path / "a", {"i": range(4), "v": make(rows)}, index="i")
+    assert (a.schema.attr("v")["datatype"], a.schema.attr("v")["cell_val_num"]) == ("INT16", "var")
+    assert a.query(order="row").to_arrow()["v"].to_pylist() == rows
+    with pytest.raises(ValueError, match="list with a null"):
+        az.write(tmp_path / "b", {"i": range(2), "v": make([[1, None], [2]])}, index="i")
+
+
+def test_a_column_beside_an_index_without_a_name(tmp_path):
+    """What pandas calls it then."""
+    a = az.write(tmp_path / "a", pd.DataFrame({"index": [5, 6]}))
+    a.write(pd.DataFrame({"index": [7]}, index=[9]))
+    assert a.query(order="row").to_pandas().to_dict("list") == {"level_0": [0, 1, 9], "index": [5, 6, 7]}

@@ -13,7 +13,7 @@ KEYS = [
     0, -1, -5, (1, 2), (-1, -1), (1,), ..., (..., 1), (1, ...), (), np.s_[1:3], np.s_[::-1], np.s_[::-2, ::-3],
     np.s_[4:1:-1], np.s_[3:1], np.s_[10:20], np.s_[-100:100], np.s_[1:3, 2], np.s_[2, ::-1], np.s_[0:5:100],
     np.s_[2**70:], np.s_[:: 2**70], np.s_[3 :: 2**64, 1], np.s_[:: -(2**70)], [0, 2], [2, 0], [0, 0], [-1, 0], [], ([0, 1], [0, 1]), ([0, 1], slice(None)),
-    (slice(None), [6, 1]), ([4, 1], -1), np.array([True, False, True, False, True]), np.zeros(5, bool), CELLS > 10,
+    (slice(None), [6, 1]), ([4, 1], -1), np.array([True, False, True, False, True]), np.zeros(5, bool), CELLS > 10, ([0, 1], ..., [2]),
     np.int8(1), np.uint64(2), np.array(2), np.array([1, 2], np.uint8), np.s_[np.int64(1) : np.uint8(3)], range(2),
     5, -6, (1, 2, 3), (..., ...), 1.0, 1.5, 1j, 2**70, -(2**70), np.array([1.0, 2.0]), np.zeros(4, bool),
 ]
@@ -81,7 +81,7 @@ def test_times_of_pandas_are_lists(days):
         assert found.tolist() == [5, 0]
 
 
-@pytest.mark.parametrize("key", [None, (None, 1), True, [[0, 1]], ([0, 1], [2], slice(None)), ([0, 1], ..., [2])], ids=str)
+@pytest.mark.parametrize("key", [None, (None, 1), True, [[0, 1]], ([0, 1], [2], slice(None))], ids=str)
 def test_what_is_not_numpys_is_refused(five, key):
     with pytest.raises(IndexError):
         five[key]
@@ -276,3 +276,18 @@ def test_out_that_is_masked_shows_what_is_read(tmp_path):
     array = az.write(tmp_path / "a", np.arange(6).reshape(2, 3))
     out = np.ma.array(np.zeros((2, 3), int), mask=True)
     assert array.read(..., out=out).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_lists_of_several_dimensions(tmp_path):
+    """As in numpy, where they stand for all dimensions; dots stand for those that are left, or for none."""
+    cells = np.arange(12).reshape(3, 4)
+    a, b = az.write(tmp_path / "a", cells), az.write(tmp_path / "b", cells[0])
+    square, column = np.array([[0, 1], [2, -1]]), np.array([[0], [2]])
+    for key in ((square, 1), (square, square), (column, [0, 3]), (..., square, [0, 3]), ([0, 2], ..., [1, -1]), ([0], [1], ...)):
+        np.testing.assert_array_equal(a[key], cells[key])
+    np.testing.assert_array_equal(b[square], cells[0][square])
+    np.testing.assert_array_equal(b[column, ...], cells[0][column, ...])
+    with pytest.raises(IndexError, match="lists of one dimension"):
+        a[square]
+    with pytest.raises(IndexError, match="lie outside"):
+        b[square + 2]

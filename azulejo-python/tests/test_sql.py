@@ -11,6 +11,7 @@ import azulejo_db as az
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
+pads = pytest.importorskip("pyarrow.dataset")
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +111,29 @@ def test_a_dataset_says_what_it_is(cells):
     found = grid.dataset().to_table(filter=(pc.field("y") == 1) & (pc.field("value") > 5))
     assert found.to_pydict() == {"y": [1, 1], "x": [2, 3], "value": [6.0, 7.0]}
     assert grid.dataset().count_rows() == 12
+
+
+def test_what_arrows_datasets_do_besides(cells):
+    """Done by Arrow's own they ended the program: these know nothing of ours."""
+    array, table, _ = cells
+    dataset, f = array.dataset(), pc.field
+    some = dataset.filter(f("id") > 5).filter(f("small") == 1)
+    wanted = table.filter((f("id") > 5) & (f("small") == 1))
+    compared(some.to_table(), wanted)
+    compared(pickle.loads(pickle.dumps(some)).to_table(filter=f("id") > 9), wanted.filter(f("id") > 9))
+    assert some.count_rows() == wanted.num_rows
+    ids = sorted(table["id"].to_pylist())
+    assert dataset.sort_by([("id", "descending")]).to_table()["id"].to_pylist() == ids[::-1]
+    right = pa.table({"id": [3, 4, 5000], "other": ["x", "y", "z"]})
+    for joined in (dataset.join(pads.dataset(right), "id", join_type="inner"), some.join(array.dataset(), "id", right_suffix="_r")):
+        assert joined.count_rows() == (2 if "other" in joined.schema.names else wanted.num_rows)
+    with pytest.raises(NotImplementedError):
+        dataset.replace_schema(dataset.schema)
+    # What asks Arrow's C++ and nothing else is told that there is nothing to be read in this way.
+    with pytest.raises(FileNotFoundError, match="to_table"):
+        pads.dataset(right).join(dataset, "id")
+    with pytest.raises(FileNotFoundError, match="to_table"):
+        pads.Scanner.from_dataset(dataset).to_table()
 
 
 def test_what_is_not_wanted_is_not_read(cells, monkeypatch):

@@ -381,3 +381,32 @@ def test_variables_lie_in_the_folder_of_their_dataset(tmp_path, name):
     with pytest.raises(ValueError, match="names no folder"):
         xr.Dataset({name: ("i", [1])}).azulejo.to(tmp_path / "above" / "d")
     assert [p.name for p in tmp_path.iterdir()] == ["above"] and az.object_type(tmp_path / "above" / "d") is None
+
+
+@pytest.mark.parametrize("unit", ["D", "us", "ns"])
+def test_arrays_whose_dimension_is_a_time(tmp_path, unit):
+    """As long as what was written, where there is no current domain."""
+    domain = (np.datetime64("2024-01-01", unit), np.datetime64("2024-12-31", unit))
+    schema = az.Schema([az.Dim("t", domain, 30, f"datetime64[{unit}]")], [az.Attr("n", "int32", nullable=True)])
+    array = az.create(tmp_path / "n", schema)
+    array[domain[0] : domain[0] + 3] = np.ma.MaskedArray([1, 2, 3], [0, 1, 0])
+    az.create_group(tmp_path / "g").add(array, "n")
+    with xr.open_dataset(tmp_path / "g", engine="azulejo") as found:
+        assert found.sizes == {"t": 3}
+        np.testing.assert_array_equal(found["n"].values, [1, np.nan, 3])
+        np.testing.assert_array_equal(found["n"][::-2].values, [3, 1])
+
+
+def test_a_region_of_nothing_writes_nothing(weather, tmp_path):
+    weather.azulejo.to(tmp_path / "w")
+    weather[["t"]].isel(time=[], lat=slice(1, 3)).azulejo.to(tmp_path / "w", region="auto")
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "w").load(), weather)
+
+
+def test_types_of_pandas_own_are_named(tmp_path):
+    for values in (pd.array([1, None], "Int64"), pd.Categorical(["a", "b"])):
+        with pytest.raises(TypeError, match="variable 'v' has pandas' type"):
+            xr.Dataset({"v": ("x", values)}).azulejo.to(tmp_path / "w")
+    with pytest.raises(TypeError, match="variable 'x' has pandas' type"):
+        xr.Dataset(coords={"x": pd.date_range("2024", periods=2, tz="UTC")}).azulejo.to(tmp_path / "w")
+    assert not (tmp_path / "w").exists()

@@ -94,7 +94,16 @@ def celled(
     found = np.empty(values.shape[:ndim], object)
     for place in np.ndindex(found.shape):
         found[place] = values[place]
-    return found, None if mask is None else mask.any(axis=-1)
+    return found, None if mask is None else _null_cells(name, mask)
+
+
+def _null_cells(name: str, mask: np.ndarray) -> np.ndarray:
+    """Which cells are null, of what says it of each of their values: of all of a cell, or of none."""
+    null = mask.any(axis=-1)
+    if (part := null & ~mask.all(axis=-1)).any():
+        cell = int(np.flatnonzero(part)[0])
+        raise ValueError(f"{name!r}: cell {cell} has values beside nulls; only whole cells can be null")
+    return null
 
 
 def _stacked(
@@ -142,7 +151,7 @@ def numpy_to_column(name: str, field: Mapping[str, Any], values: np.ndarray, mas
         data, offsets = _fixed(name, datatype, number, values, mask), None
         cells = len(data) // (dtype_of(datatype).itemsize * number)
         if mask is not None and len(mask) != cells:
-            mask = mask.reshape(cells, -1).any(axis=1)
+            mask = _null_cells(name, mask.reshape(cells, -1))
     validity = None
     if nullable:
         validity = np.ones(cells, np.uint8) if mask is None else (~mask).astype(np.uint8)

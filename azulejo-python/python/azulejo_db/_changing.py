@@ -12,7 +12,7 @@ import numpy as np
 from . import _time
 from ._cells import celled, numpy_to_column
 from ._expr import Condition, condition_text
-from ._given import given, index_names, is_frame, is_null, streamed, tabled
+from ._given import for_dims, given, is_frame, is_null, streamed, tabled
 from ._index import Axis, Box, index_box, is_mask
 from ._progress import Progress, observed
 from ._schema import Attr, Schema, _each, enumeration
@@ -131,11 +131,7 @@ class Changing:
         """A data frame as a table with the array's types; all else as it is."""
         if not is_frame(data):
             return data
-        if any(data.index.names):
-            data = data.reset_index()
-        elif set(names := index_names(data)) <= set(self.schema.dim_names) and set(names).isdisjoint(data.columns):
-            # What an index without names is called when a data frame makes an array.
-            data = data.reset_index(names=names)
+        data = for_dims(data, self.schema.dim_names)
         table = tabled(data)
         if isinstance(table, Mapping):
             return table
@@ -258,7 +254,7 @@ class Changing:
         shape, first = self.shape, None
         others = [i for i in range(self.ndim) if i != axis]
         for name, values in named.items():
-            added = tuple(np.shape(values)[: self.ndim])
+            added = tuple(_shape(values)[: self.ndim])
             # Along dimensions without coordinates anything fits, but what was there is not cut off.
             fits = len(added) == self.ndim and all(shape[i] in (0, added[i]) for i in others)
             if not fits or (any(shape[i] == 0 for i in others) and added[axis] < shape[axis]):
@@ -362,6 +358,14 @@ def _stretched(name: str, box: Box, values: np.ndarray, whole: tuple[int, ...]) 
         return np.broadcast_to(box.unsqueezed(values, len(whole)), whole)
     except ValueError:
         raise ValueError(f"{name!r}: values of the shape {values.shape} do not fill cells of the shape {whole}") from None
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(values)
+    except ValueError:
+        # Cells of any number of values, which numpy makes no array of.
+        return given(values)[0].shape
 
 
 def _complete(names: Iterable[str], given: Mapping[str, Any]) -> None:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
+import pyarrow.fs
 
 from ._expr import Condition, col
 from ._query import Query, without_no_times
 from ._types import cell_type, dtype_of, is_bytes, is_text
+from .errors import UnsupportedError
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -39,13 +41,22 @@ _VALUE = "value"
 _LINE = re.compile(r"(call|end|field_ref|literal|options): '(.*)'")
 
 
-class ArrayDataset(pads.Dataset):
-    """The cells of an array as a dataset: what ``Array.dataset()`` gives."""
+class ArrayDataset(pads.FileSystemDataset):
+    """The cells of an array as a dataset: what ``Array.dataset()`` gives.
 
-    def __init__(self, array: Array):
+    To Arrow's C++, which knows nothing of arrays, it is a file that is not there: what asks neither its scanner nor
+    its table, but that, is told so.
+    """
+
+    def __init__(self, array: Array, _filter: Any = None):
         self._array = array
+        #: What its rows are restricted to.
+        self._filter = _filter
         # Nothing is read for it.
         self._schema = _named(pa.schema(array.query()))
+        kind, place = pads.IpcFileFormat(), pa.fs.LocalFileSystem()
+        nowhere = kind.make_fragment(f"/nowhere/array read by a dataset's to_table() only: {array.uri}", place)
+        super().__init__([nowhere], self._schema, kind, place)
 
     @property
     def schema(self) -> pa.Schema:
@@ -60,6 +71,8 @@ class ArrayDataset(pads.Dataset):
     def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> pads.Scanner:
         """Reads these columns of the rows for which ``filter`` holds, batch after batch."""
         names = self._schema.names
+        if self._filter is not None:
+            filter = self._filter if filter is None else self._filter & filter
         asked = names if columns is None else list(columns)
         needed = set(asked) if not isinstance(columns, dict) else _fields(*columns.values())
         needed |= _fields(filter)
@@ -102,11 +115,38 @@ class ArrayDataset(pads.Dataset):
         """How many rows there are."""
         return self.scanner([], filter, **options).count_rows()
 
+    # What Arrow's own datasets do in its C++, which knows nothing of this one.
+
+    def filter(self, expression: Any) -> ArrayDataset:
+        """The rows for which an expression holds."""
+        return ArrayDataset(self._array, expression if self._filter is None else self._filter & expression)
+
+    def sort_by(self, sorting: Any, **options: Any) -> pads.InMemoryDataset:
+        """The rows in another order, in memory."""
+        return _in_memory(self).sort_by(sorting, **options)
+
+    def join(self, right_dataset: Any, *keys: Any, **options: Any) -> pads.InMemoryDataset:
+        """The rows beside those of another dataset, in memory."""
+        return _in_memory(self).join(_in_memory(right_dataset), *keys, **options)
+
+    def join_asof(self, right_dataset: Any, *keys: Any, **options: Any) -> pads.InMemoryDataset:
+        """The rows beside the nearest ones of another dataset, in memory."""
+        return _in_memory(self).join_asof(_in_memory(right_dataset), *keys, **options)
+
+    def replace_schema(self, schema: Any) -> Any:
+        """Refused: an array has the schema that it has."""
+        raise UnsupportedError(f"{self._array.uri}: the schema of an array's dataset is not replaced; cast what was read")
+
     def __reduce__(self):
-        return (ArrayDataset, (self._array,))
+        return (ArrayDataset, (self._array, self._filter))
 
     def __repr__(self) -> str:
         return f"<azulejo_db dataset of {self._array.uri!r}>"
+
+
+def _in_memory(dataset: Any) -> Any:
+    """The rows of an array's dataset as one of Arrow's own; any other as it is."""
+    return pads.dataset(dataset.to_table()) if isinstance(dataset, ArrayDataset) else dataset
 
 
 class _Whole:
@@ -125,6 +165,18 @@ class _Whole:
 
     def to_batches(self, schema: Any = None, **options: Any) -> Iterator[pa.RecordBatch]:
         return self._dataset.to_batches(**options)
+
+    def to_table(self, schema: Any = None, **options: Any) -> pa.Table:
+        return self._dataset.to_table(**options)
+
+    def head(self, num_rows: int, **options: Any) -> pa.Table:
+        return self._dataset.head(num_rows, **options)
+
+    def take(self, indices: Any, **options: Any) -> pa.Table:
+        return self._dataset.take(indices, **options)
+
+    def count_rows(self, **options: Any) -> int:
+        return self._dataset.count_rows(**options)
 
 
 def _named(schema: pa.Schema) -> pa.Schema:

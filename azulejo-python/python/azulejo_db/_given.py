@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ._dimension import as_time
+from ._types import datatype_of
 
 #: Values, and flags of those that are null.
 Given = tuple[np.ndarray, "np.ndarray | None"]
@@ -42,7 +44,7 @@ def given(values: Any) -> Given:
     if isinstance(values, np.ndarray):
         # numpy's own text of any length may have nulls, which objects say too.
         return values.astype(object) if values.dtype.kind == "T" else values, None
-    if hasattr(values, "isna") and hasattr(values, "to_numpy"):
+    if all(hasattr(values, name) for name in ("isna", "to_numpy", "dtype")):
         return _from_pandas(values)
     if hasattr(values, "is_null") and hasattr(values, "type"):
         return _from_arrow(values)
@@ -56,12 +58,19 @@ def given(values: Any) -> Given:
     if found.dtype.kind in "US":
         # numpy writes numbers among text as text, and cuts zero bytes off its end.
         found = np.asarray(values, dtype=object)
-    if found.dtype.kind == "f" and (np.abs(found) >= 2**53).any():
+    if found.dtype.kind == "f" and found.size and _are_whole(values):
         # numpy makes reals of whole numbers that no integer type of its own holds together.
-        whole = np.asarray(values, dtype=object)
-        if all(isinstance(v, (int, np.integer)) for v in whole.reshape(-1)):
-            found = whole
+        found = np.asarray(values, dtype=object)
     return found, None
+
+
+def _are_whole(values: Any) -> bool:
+    """Whether lists, or lists of lists, hold whole numbers and nothing else."""
+    if isinstance(values, (list, tuple)):
+        return all(map(_are_whole, values))
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "iu"
+    return isinstance(values, (int, np.integer))
 
 
 def _from_pandas(values: Any) -> Given:
@@ -104,8 +113,33 @@ def _from_arrow(values: Any) -> Given:
         found = values.to_numpy() if isinstance(values, pa.ChunkedArray) else values.to_numpy(zero_copy_only=False)
         found = found if unit is None else found.astype(f"timedelta64[{unit}]")
     else:
-        found = _objects(values.to_pylist())
+        found = _arrays_of(values)
+        found = _objects(values.to_pylist()) if found is None else found
     return found, mask
+
+
+def _arrays_of(lists: Any) -> np.ndarray | None:
+    """Arrow's lists of numbers as an array a cell, in the type that they have there; ``None`` of other values, and
+    where there are nulls in a list.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = lists.type
+    several = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not several or not (pa.types.is_primitive(kind.value_type) or pa.types.is_boolean(kind.value_type)):
+        return None
+    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+    values, nulls = _from_arrow(lists.flatten())
+    if nulls is not None:
+        return None
+    there = np.asarray(lists.is_valid())
+    lengths = np.where(there, np.asarray(pc.list_value_length(lists).fill_null(0)), 0)
+    cells = np.full(len(lists), None, object)
+    if len(lists):
+        parts = np.split(values, np.cumsum(lengths)[:-1])
+        cells[there] = _objects([part for part, valid in zip(parts, there) if valid])
+    return cells
 
 
 def _from_polars(values: Any) -> Given:
@@ -119,6 +153,9 @@ def _from_polars(values: Any) -> Given:
         values = values.cast(pl.Duration("ns"))
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         return values.to_numpy(), mask
+    if isinstance(values.dtype, (pl.List, pl.Array)):
+        with contextlib.suppress(ModuleNotFoundError):
+            return _from_arrow(values.to_arrow())
     return _objects(values.to_list()), mask
 
 
@@ -152,12 +189,48 @@ def is_frame(data: Any) -> bool:
     return all(hasattr(data, name) for name in ("columns", "index", "reset_index"))
 
 
+def is_column(data: Any) -> bool:
+    """Whether it is an array of another maker's, no table: pandas' and polars' series, Arrow's and xarray's arrays."""
+    if isinstance(data, (np.ndarray, np.generic, Mapping)) or hasattr(data, "dask"):
+        return False
+    return hasattr(data, "__array__") and not hasattr(data, "columns")
+
+
 def index_names(frame: Any) -> list:
     """What the levels of a data frame's index are called as columns: pandas' names for those that
     have none.
     """
     names = frame.index.names
-    return [n or ("index" if len(names) == 1 else f"level_{i}") for i, n in enumerate(names)]
+    one = len(names) == 1 and "index" not in frame.columns
+    unnamed = ["index"] if one else [f"level_{i}" for i in range(len(names))]
+    return [other if name is None or name == "" else str(name) for name, other in zip(names, unnamed)]
+
+
+def with_index(frame: Any, index: Sequence[str] | None) -> tuple[Any, Sequence[str]]:
+    """A data frame with its index among the columns, and which of them are to be dimensions: those that are
+    named, else those of the index. An index without names only counts rows where others are named.
+    """
+    names = index_names(frame)
+    if index is None or any(name is not None for name in frame.index.names):
+        frame = plain_names(frame).reset_index(names=names)
+    return frame, names if index is None else index
+
+
+def for_dims(frame: Any, dims: Collection[str]) -> Any:
+    """A data frame with its index among the columns, if that has a name, or if these dimensions are called what an
+    index without names is called when a data frame makes an array.
+    """
+    frame, names = plain_names(frame), index_names(frame)
+    unnamed = set(names) <= set(dims) and set(names).isdisjoint(frame.columns)
+    named = any(name is not None for name in frame.index.names)
+    return frame.reset_index(names=names) if named or unnamed else frame
+
+
+def plain_names(frame: Any) -> Any:
+    """A data frame whose columns have one name each, as Arrow names those of several levels."""
+    if frame.columns.nlevels == 1:
+        return frame
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def tabled(frame: Any) -> Any:
@@ -190,7 +263,7 @@ def _with_large(frame: Any) -> Any:
     def is_large(value: Any) -> bool:
         if isinstance(value, (list, tuple)):
             return any(map(is_large, value))
-        return isinstance(value, int) and abs(value) > np.iinfo(np.int64).max
+        return _is_whole(value) and abs(int(value)) > np.iinfo(np.int64).max
 
     frame = frame.copy(deep=False)
     for i, dtype in enumerate(frame.dtypes):
@@ -200,6 +273,11 @@ def _with_large(frame: Any) -> Any:
             plain = mask is None or values.dtype.kind == "O"
             frame.isetitem(i, values if plain else pd.arrays.IntegerArray(values, mask))
     return frame
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether an object is a whole number, as which numpy has its durations, too."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
 
 
 def all_bytes(values: np.ndarray) -> bool:
@@ -229,6 +307,10 @@ def settled(name: str, values: Any) -> Given:
     }
     if all(isinstance(v, bytes) for v in cells):
         return found, null if null.any() else None
+    if (own := _own_type(cells)) is not None:
+        made = np.full(found.shape, np.nan if own.kind == "f" else 0, own)
+        made[~null] = cells
+        return made, null if null.any() and own.kind != "f" else None
     for dtype, (classes, empty) in kinds.items():
         if all(isinstance(v, classes) and (dtype == "bool") == isinstance(v, (bool, np.bool_)) for v in cells):
             if dtype == "int64" and max(cells) > np.iinfo(np.int64).max:
@@ -246,12 +328,38 @@ def settled(name: str, values: Any) -> Given:
     raise TypeError(f"{name!r}: no attribute holds values of the {several}")
 
 
-def in_rows(values: Any) -> Any:
-    """A column of a table: lists in a list are cells, also where they are all of one length."""
-    if not isinstance(values, (list, tuple)):
-        return values
-    several = (isinstance(v, (list, tuple)) or isinstance(v, np.ndarray) and v.ndim for v in values)
-    return _objects(values) if any(several) else values
+def _own_type(cells: list) -> np.dtype | None:
+    """The type of numpy's whose numbers all of these objects are, if an attribute can have it."""
+    kinds = {cell.dtype for cell in cells if isinstance(cell, np.generic)}
+    if len(kinds) != 1 or not all(isinstance(cell, np.generic) for cell in cells):
+        return None
+    own = kinds.pop()
+    return own if own.kind in "biuf" and _is_held(own) else None
+
+
+def _is_held(dtype: np.dtype) -> bool:
+    """Whether there are attributes of a type of numpy's."""
+    try:
+        datatype_of(dtype)
+    except TypeError:
+        return False
+    return True
+
+
+def rows(name: str, values: Any) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """The cells of a column, each of which is a row of a table, and how many values a cell has. Those that are
+    lists may have any number of them, those of an array of two dimensions have as many.
+    """
+    found, mask = settled(name, values)
+    if found.ndim > 1 and isinstance(values, (list, tuple)):
+        found, mask = settled(name, _objects(values))
+    if found.ndim == 2 and found.shape[1] == 1:
+        return found.reshape(-1), None if mask is None else mask.reshape(-1), 1
+    if found.ndim == 2 and found.shape[1] and found.dtype.kind in "biufmM":
+        return found, mask, found.shape[1]
+    if found.ndim > 1:
+        raise TypeError(f"{name!r}: no attribute holds cells of {found.dtype} of the shape {found.shape[1:]}")
+    return found, mask, 1
 
 
 def _is_flat(cell: Any) -> bool:
@@ -277,14 +385,17 @@ def _lists(name: str, cells: list, found: np.ndarray, null: np.ndarray) -> np.nd
 
 
 def _values_of(name: str, cells: list) -> Given:
-    """The values of all lists."""
-    dtypes = {cell.dtype if isinstance(cell, np.ndarray) else None for cell in cells}
-    if len(dtypes) == 1 and None not in dtypes and dtypes.pop().kind in "biufmM":
+    """The values of all lists, of the type of arrays where all of them have it."""
+    kinds = {cell.dtype if isinstance(cell, np.ndarray) else None for cell in cells}
+    own = kinds.pop() if len(kinds) == 1 else None
+    if own is not None and own.kind in "biufmM" and _is_held(own):
         return np.concatenate(cells), None
     values = [value for cell in cells for value in cell]
     reals, numbers = (float, np.floating), (int, float, np.integer, np.floating)
-    if any(isinstance(v, reals) for v in values) and all(
-        isinstance(v, numbers) and not isinstance(v, bool) for v in values
+    if (
+        any(isinstance(v, reals) for v in values)
+        and all(isinstance(v, numbers) and not isinstance(v, bool) for v in values)
+        and _own_type(values) is None
     ):
         # Not a number is one of them.
         return np.array(values, float), None

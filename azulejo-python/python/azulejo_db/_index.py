@@ -182,17 +182,25 @@ def is_mask(array: Array, key: Any) -> bool:
 
 
 def picks_points(array: Array, key: Any) -> bool:
-    """Whether numpy would take cell after cell for this key: lists for all dimensions.
+    """Whether numpy would take cell after cell for this key: lists for all dimensions, several or of more
+    dimensions than one.
 
     Raises ``IndexError`` for several lists among slices, which numpy reads in its own way.
     """
     key = key if isinstance(key, tuple) else (key,)
-    lists = sum(isinstance(part, _LISTS) and np.ndim(part) > 0 for part in key)
-    if lists < 2:
+    lists = [np.ndim(part) for part in key if isinstance(part, _LISTS) and np.ndim(part) > 0]
+    if len(lists) < 2 and max(lists, default=0) < 2:
         return False
-    if len(key) == array.ndim and not any(isinstance(part, slice) or part is Ellipsis for part in key):
+    if len(without_dots(key)) == array.ndim and not any(isinstance(part, slice) for part in key):
         return True
+    if len(lists) < 2:
+        return False
     raise IndexError("several lists among slices: oindex takes all combinations of them, vindex cell after cell")
+
+
+def without_dots(key: Any) -> Any:
+    """The parts of a key of lists; dots among those for all dimensions stand for nothing."""
+    return tuple([part for part in key if part is not Ellipsis]) if isinstance(key, tuple) else key
 
 
 def leading(array: Array, key: Any) -> int | None:

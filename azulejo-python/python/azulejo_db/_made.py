@@ -12,7 +12,7 @@ import numpy as np
 from ._array import EMPTY_DIMS, Array, empty_dims
 from ._context import Context
 from ._core import Batches
-from ._given import index_names, is_frame, kind_of, settled, streamed, tabled
+from ._given import is_frame, kind_of, settled, streamed, tabled, with_index
 from ._index import Box
 from ._optimize import optimized
 from ._schema import Schema, _pipeline
@@ -85,9 +85,7 @@ def table(
 ) -> Array:
     """A sparse array of a table, whose dimensions are the columns ``index``."""
     if is_frame(data):
-        if index is None:
-            index = index_names(data)
-            data = data.reset_index(names=index)
+        data, index = with_index(data, index)
         data = tabled(data)
     if not index:
         raise ValueError("which columns are the dimensions? Name them: index=[..]")

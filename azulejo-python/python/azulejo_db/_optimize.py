@@ -9,7 +9,7 @@ import numpy as np
 from . import _core
 from ._cells import numpy_to_column
 from ._changing import _indexed
-from ._given import given, is_frame, tabled
+from ._given import for_dims, given, is_frame, tabled
 from ._schema import Schema
 from ._types import dtype_of
 
@@ -32,7 +32,9 @@ def optimized(schema: Schema, data: Any, goal: str = "balanced", *, ctx: Context
         raise ValueError(f"the goal is one of {', '.join(GOALS)}, not {goal!r}")
     core, text = (ctx or shared()).core, schema.to_json()
     if is_frame(data):
-        data = tabled(data.reset_index() if any(data.index.names) else data)
+        data = tabled(for_dims(data, schema.dim_names))
+    elif isinstance(data, (list, tuple, range)):
+        data = given(data)[0]
     if not isinstance(data, (Mapping, np.ndarray)):
         return Schema.from_json(core.optimized_arrow(text, goal, data.__arrow_c_stream__()))
     named = data if isinstance(data, Mapping) else {schema.attr_names[0]: data}

@@ -220,19 +220,23 @@ class Query:
     def to_pandas(self, **options: Any) -> Any:
         """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``.
 
-        Numbers and times are not copied, and need no pyarrow.
+        Numbers and times are not copied, and need no pyarrow. Whole numbers beside nulls are of pandas' own
+        types for these, such as ``Int64``.
         """
-        fields = None if options else self._plain()
-        kept = {"s", "ms", "us", "ns"}
-        if fields is None or not all(
-            f["cell_val_num"] == 1 and (d := dtype_of(f["datatype"])).kind in "biufmM"
-            and (d.kind not in "mM" or np.datetime_data(d)[0] in kept)
-            for f in fields
-        ):
-            return self.to_arrow().to_pandas(**options)
+        if options or not self._is_framed_as_it_is():
+            return _framed(self.to_arrow(), options)
         import pandas as pd
 
         return pd.DataFrame(self.to_numpy(), copy=False)
+
+    def _is_framed_as_it_is(self) -> bool:
+        """Whether pandas has all fields as numpy has them: numbers, and times in units of pandas' own."""
+        fields, kept = self._plain(), {"s", "ms", "us", "ns"}
+        return fields is not None and all(
+            f["cell_val_num"] == 1 and (d := dtype_of(f["datatype"])).kind in "biufmM"
+            and (d.kind not in "mM" or np.datetime_data(d)[0] in kept)
+            for f in fields
+        )
 
     def to_polars(self) -> Any:
         """All rows as a ``polars.DataFrame``. What is no time (NaT) is null."""
@@ -289,6 +293,30 @@ class _Table:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _framed(table: Any, options: Mapping[str, Any]) -> Any:
+    """A table as a data frame. Unless it is told what to do with them, Arrow makes reals of whole numbers
+    beside which there are nulls.
+    """
+    import pyarrow as pa
+
+    kept = {}
+    if not options.keys() & {"types_mapper", "integer_object_nulls"}:
+        for i, column in enumerate(table.columns):
+            if column.null_count and pa.types.is_integer(column.type):
+                kept[i] = whole_type(column.type).__from_arrow__(column)
+    frame = table.to_pandas(**options)
+    for i, column in kept.items():
+        frame.isetitem(i, column)
+    return frame
+
+
+def whole_type(kind: Any) -> Any:
+    """pandas' type for whole numbers of Arrow's beside which there may be nulls."""
+    import pandas as pd
+
+    return pd.api.types.pandas_dtype(str(kind).replace("int", "Int").replace("u", "U"))
 
 
 def without_no_times(column: Any) -> Any:

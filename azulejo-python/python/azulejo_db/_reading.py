@@ -13,7 +13,18 @@ from . import _async
 from ._aggregates import aggregated
 from ._cells import column_to_numpy
 from ._expr import Condition, condition_text
-from ._index import Box, Point, coordinates_box, index_box, is_mask, leading, picks_points, plain, points_of
+from ._index import (
+    Box,
+    Point,
+    coordinates_box,
+    index_box,
+    is_mask,
+    leading,
+    picks_points,
+    plain,
+    points_of,
+    without_dots,
+)
 from ._query import Query, request
 from ._time import U64_MAX
 from ._types import is_plain
@@ -38,7 +49,7 @@ class Reading:
             return self._view(key)
         key = plain(key)
         if not isinstance(key, slice) and (is_mask(self, key) or picks_points(self, key)):
-            return self._points_at(key)
+            return self._points_at(without_dots(key))
         found = self._box(index_box(self, key))
         if (axis := leading(self, key)) is None:
             return found

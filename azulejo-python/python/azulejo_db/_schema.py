@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._dimension import Dimension, held, ticks_of
-from ._given import in_rows, index_names, kind_of, settled, tabled
+from ._given import kind_of, rows, tabled, with_index
 from ._types import datatype_of, dtype_of, is_bytes, is_datatype, is_text, shown_name
 
 _ZSTD = ({"filter": "zstd", "level": -1},)
@@ -310,9 +310,7 @@ class Schema:
     @classmethod
     def from_pandas(cls, frame: Any, index: str | Sequence[str] | None = None, **options) -> Schema:
         """A sparse array for data frames like this one; its index makes the dimensions."""
-        if index is None:
-            index = index_names(frame)
-            frame = frame.reset_index(names=index)
+        frame, index = with_index(frame, index)
         table = tabled(frame)
         if isinstance(table, Mapping):
             return cls._table(cls._settled(table)[0], index, **options)
@@ -323,9 +321,9 @@ class Schema:
         """Columns as the fields that they become, and as what is written to these."""
         fields, columns = [], {}
         for name, values in table.items():
-            found, mask = settled(name, in_rows(values))
+            found, mask, number = rows(name, values)
             kind, several = kind_of(found)
-            fields.append(Attr(name, kind, mask is not None, var=several))
+            fields.append(Attr(name, kind, mask is not None, var=several, values=number))
             columns[name] = found if mask is None else np.ma.MaskedArray(found, mask=mask)
         return fields, columns
 
@@ -463,8 +461,9 @@ def _table_dim(field: Attr, domain: tuple | None) -> Dim:
     if kind.kind == "f":
         return Dim(name, domain or (float(np.finfo(kind).min), float(np.finfo(kind).max)), None, kind)
     if kind.kind in "mM":
-        low, high = domain or (-(2**62), 2**62)
-        return Dim(name, (low, high), 10_000, kind)
+        # All times that there are: the least number is none. Tiles of this length divide them.
+        low, high = domain or (-(2**63) + 1, 2**63 - 1)
+        return Dim(name, (low, high), 9615, kind)
     info = np.iinfo(kind)
     # All values of the type but one, which a domain cannot have, in tiles that divide them.
     low, high = domain or (int(info.min), int(info.max) - 1)

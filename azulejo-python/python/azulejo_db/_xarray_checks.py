@@ -200,6 +200,8 @@ def _labels(dataset: xr.Dataset, opened: xr.Dataset, dim: Any) -> slice:
     places = opened.get_index(dim).get_indexer(dataset.get_index(dim))
     if (places < 0).any():
         raise KeyError(f"Not all values of coordinate {dim!r} in the new array were found in the original store")
+    if not len(places):
+        return slice(0, 0)
     if (np.diff(places) != 1).any():
         raise ValueError(f"The auto-detected region of coordinate {dim!r} for writing new data is not contiguous")
     return slice(int(places[0]), int(places[-1]) + 1)

@@ -22,6 +22,7 @@ from xarray.core import indexing
 from . import _context, _replace
 from . import _xarray_checks as _checks
 from ._array import EMPTY_DIMS, Array, empty_dims
+from ._changing import _ticks
 from ._group import Group
 from ._job import Job, is_dask
 from ._metadata import decoded, encoded
@@ -161,7 +162,7 @@ class AzulejoStore(WritableCFDataStore):
             for i, (dim, _, low, high) in enumerate(axes):
                 if not grows and dim not in fixed:
                     written = written or array.non_empty_domain
-                    high = low - 1 if written is None else int(written[i][1])
+                    high = low - 1 if written is None else _ticks(written[i][1])
                 size = 0 if dim in empty else high - low + 1
                 sizes[dim] = min(sizes.get(dim, size), size)
         sizes.pop(_SCALAR, None)

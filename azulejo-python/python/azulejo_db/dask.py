@@ -24,8 +24,9 @@ from ._array import Array
 from ._context import Context, rooted, shared
 from ._expr import Condition, condition_text
 from ._job import Job, Place, done, is_dask
+from ._query import Query, whole_type
 from ._schema import Schema
-from ._types import dtype_of
+from ._types import dtype_of, is_plain
 
 #: Bytes of a chunk, about, unless chunks are named.
 _CHUNK = 64 << 20
@@ -221,8 +222,37 @@ def _rows(part: Any, array: Array, where: str | None, empty: Any, columns: list[
     query = array.query(where, columns)
     if part is not None:
         query = query.box(**{array.schema.dim_names[0]: part})
-    frame = query.to_pandas()
+    frame = _frame(query)
     return frame[columns] if len(frame) else empty[columns]
+
+
+def _frame(query: Query) -> Any:
+    """The rows in types that do not depend on them, as those of all partitions must be. None is of objects, of
+    which dask makes text.
+    """
+    if query._is_framed_as_it_is():
+        return query.to_pandas()
+    frame = query.to_pandas(types_mapper=_kept_type, date_as_object=False)
+    plain = {
+        field["name"]: dtype for field in query._known()
+        if is_plain(field) and field["cell_val_num"] == 1 and (dtype := dtype_of(field["datatype"])).kind in "biu"
+    }
+    return frame.astype(plain)
+
+
+def _kept_type(kind: Any) -> Any:
+    """pandas' type for values of Arrow's that would be objects, or others beside nulls."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind):
+        return whole_type(kind)
+    if pa.types.is_boolean(kind):
+        return pd.BooleanDtype()
+    bytes_or_lists = (
+        pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_large_list, pa.types.is_fixed_size_list,
+    )
+    return pd.ArrowDtype(kind) if any(is_one(kind) for is_one in bytes_or_lists) else None
 
 
 def read_table(
@@ -236,14 +266,15 @@ def read_table(
 ) -> Any:
     """The cells of a sparse array as a ``dask.dataframe``, in partitions cut between tiles of the
     first dimension; conditions are looked at where tiles are read, and columns that the rest of the
-    work does not use are not read.
+    work does not use are not read. Numbers that may be null are of pandas' types for these (``Int64``,
+    ``boolean``), bytes and lists of Arrow's, days are ``datetime64[ms]``.
     """
     import dask.dataframe as dd
 
     array = _opened(array, at, ctx)
     text = condition_text(where)
     names = list(fields) if fields is not None else array.schema.dim_names + array.schema.attr_names
-    meta = array.query(text, names, limit=1).to_pandas().iloc[:0]
+    meta = _frame(array.query(text, names, limit=1)).iloc[:0]
     fixed = array._fixed()
     parts = partitions(fixed, npartitions)
     if not parts:

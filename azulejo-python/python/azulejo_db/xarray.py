@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import xarray as xr
 from xarray import open_dataset
 from xarray.backends import BackendEntrypoint
@@ -141,6 +143,10 @@ def _dump(
 
     place = _replace.place(root, group, ctx)
     _validate_dataset_names(dataset)
+    for name, variable in dataset.variables.items():
+        if not isinstance(variable.dtype, np.dtype) and not isinstance(dataset.indexes.get(name), pd.MultiIndex):
+            # xarray would ask numpy for it.
+            raise TypeError(f"variable {name!r} has pandas' type {variable.dtype}: convert it to one of numpy's")
     unlimited = _sanitize_unlimited_dims(dataset, unlimited_dims)
     kind = ctx.core.object_type(place)
     there = kind == "group"
