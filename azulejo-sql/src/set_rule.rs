@@ -1,9 +1,8 @@
 //! `x > ANY (SELECT x FROM t)`, and `ALL`.
 //!
-//! DataFusion 55 compares each row with each. What a query gives for all rows alike is asked for its least
-//! and its greatest value instead, and whether a null is among them: `x > ALL (..)` is `x` beyond the greatest
-//! one, or that there is none, and null instead of true beside a null. `= ANY` is `IN` and `<> ALL` is `NOT
-//! IN`, for which there are joins.
+//! DataFusion 55 compares each row with each. Instead the query is asked for its least and its greatest value,
+//! and whether a null is among them: `x > ALL (..)` is `x` beyond the greatest one, or that there is none, and
+//! null instead of true beside a null. `= ANY` is `IN` and `<> ALL` is `NOT IN`, for which there are joins.
 //!
 //! What is left becomes a filter, in which a column of the subquery and one of the query around it are the
 //! same if they are called alike: `x > x`. So what such a subquery gives gets a name that nothing else has.
@@ -14,8 +13,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::{count, max, min};
+use datafusion::functions_aggregate::expr_fn::{max, min};
 use datafusion::logical_expr::expr::{InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias, binary_expr, lit,
     when,
@@ -78,11 +78,11 @@ fn told(expr: Expr, joins: bool) -> Result<Transformed<Expr>> {
 fn by_extremes(compared: &SetComparison) -> Result<Option<Expr>> {
     let query = &compared.subquery;
     let given = query.subquery.schema();
-    let tells = query.outer_ref_columns.is_empty()
-        && given.fields().len() == 1
+    let tells = given.fields().len() == 1
         && is_ordered(given.field(0).data_type())
         && !compared.expr.is_volatile()
-        && !is_volatile(&query.subquery)?;
+        && !is_volatile(&query.subquery)?
+        && is_looked_up(&query.subquery)?;
     if !tells {
         return Ok(None);
     }
@@ -114,9 +114,13 @@ fn by_extremes(compared: &SetComparison) -> Result<Option<Expr>> {
     if !given.field(0).is_nullable() {
         return Ok(Some(holds));
     }
-    let nulls = rows().filter(value.is_null())?.limit(0, Some(1))?;
-    let nulls = one_of(query, nulls, count(lit(1)))?.gt(lit(0_i64));
-    let beside_null = when(nulls, lit(ScalarValue::Boolean(None))).otherwise(lit(all))?;
+    let mut nulls = rows().filter(value.is_null())?;
+    if query.outer_ref_columns.is_empty() {
+        nulls = nulls.limit(0, Some(1))?;
+    }
+    let nulls = one_of(query, nulls, max(lit(1)))?;
+    let beside_null =
+        when(nulls.is_not_null(), lit(ScalarValue::Boolean(None))).otherwise(lit(all))?;
     Ok(Some(match all {
         true => holds.and(beside_null),
         false => holds.or(beside_null),
@@ -130,7 +134,7 @@ fn one_of(query: &Subquery, rows: LogicalPlanBuilder, aggregate: Expr) -> Result
         .build()?;
     Ok(Expr::ScalarSubquery(Subquery {
         subquery: Arc::new(made),
-        outer_ref_columns: Vec::new(),
+        outer_ref_columns: query.outer_ref_columns.clone(),
         spans: query.spans.clone(),
     }))
 }
@@ -144,6 +148,25 @@ fn is_ordered(kind: &DataType) -> bool {
     // Of months and days none is the greater one.
     let is_time = kind.is_temporal() && !matches!(kind, DataType::Interval(_));
     is_text || is_time || kind.is_numeric() || *kind == DataType::Boolean
+}
+
+/// Whether a query that looks at the row around it finds its rows by what is equal there: aggregates of
+/// others have no plan.
+fn is_looked_up(plan: &LogicalPlan) -> Result<bool> {
+    let mut only_equal = true;
+    plan.apply(|plan| {
+        let is_filter = matches!(plan, LogicalPlan::Filter(_));
+        plan.apply_expressions(|expr| {
+            let mut parts = split_conjunction(expr).into_iter();
+            only_equal &= parts.all(|part| {
+                let is_equal = matches!(part, Expr::BinaryExpr(pair) if pair.op == Operator::Eq);
+                !part.contains_outer() || is_filter && is_equal
+            });
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(only_equal)
 }
 
 /// Whether a plan may give something else whenever it runs.

@@ -84,9 +84,16 @@ pub fn as_they_are(plan: LogicalPlan) -> Result<LogicalPlan> {
         let LogicalPlan::Dml(change) = plan else {
             return Ok(Transformed::no(plan));
         };
-        let stores = matches!(change.op, WriteOp::Insert(_) | WriteOp::Update);
-        let provider = source_as_provider(&change.target)?;
-        if !stores || provider.downcast_ref::<ArrayTable>().is_none() {
+        let stores = match change.op {
+            WriteOp::Insert(_) => true,
+            // Of other tables DataFusion plans updates, by what stands in them.
+            WriteOp::Update => {
+                let provider = source_as_provider(&change.target)?;
+                provider.downcast_ref::<ArrayTable>().is_some()
+            }
+            _ => false,
+        };
+        if !stores {
             return Ok(Transformed::no(LogicalPlan::Dml(change)));
         }
         let rows = Arc::new(rows_of(&change.input)?);
