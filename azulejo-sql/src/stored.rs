@@ -569,6 +569,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_go_to_the_nearest_tick() {
+        let seconds = DataType::Timestamp(TimeUnit::Second, None);
+        let clock = DataType::Time32(TimeUnit::Second);
+        let of_nanos = |ticks| ScalarValue::TimestampNanosecond(ticks, None);
+        let of_seconds = |ticks| ScalarValue::TimestampSecond(ticks, None);
+        for (value, kind, expected) in [
+            (of_nanos(Some(1_499_999_999)), &seconds, of_seconds(Some(1))),
+            (of_nanos(Some(1_500_000_000)), &seconds, of_seconds(Some(2))),
+            (of_nanos(Some(-500_000_000)), &seconds, of_seconds(Some(0))),
+            (of_nanos(Some(-500_000_001)), &seconds, of_seconds(Some(-1))),
+            (
+                of_nanos(Some(i64::MAX)),
+                &seconds,
+                of_seconds(Some(i64::MAX / 1_000_000_000)),
+            ),
+            (of_nanos(None), &seconds, of_seconds(None)),
+            (
+                ScalarValue::TimestampMillisecond(Some(86_401_500), None),
+                &clock,
+                ScalarValue::Time32Second(Some(2)),
+            ),
+            (
+                ScalarValue::Time64Nanosecond(Some(86_399_600_000_000)),
+                &clock,
+                ScalarValue::Time32Second(Some(86_399)),
+            ),
+        ] {
+            let times = nearest(&value.to_array().expect("a time"), kind).expect("its tick");
+            let found = cast_safely(&times, kind).expect("a time of the other type");
+            let found = ScalarValue::try_from_array(&found, 0).expect("one");
+            assert_eq!(found, expected, "{value:?}");
+        }
+    }
+
+    #[test]
     fn what_becomes_another_value_is_told() {
         use DataType as D;
         let seconds = || D::Timestamp(TimeUnit::Second, None);
