@@ -36,7 +36,11 @@ fn quoted_names(parts: &[String]) -> Vec<String> {
     let mut left = parts;
     while let Some((first, others)) = left.split_first() {
         // Of many names in no quotes none is joined with all that come after it.
-        let most = if first.starts_with('"') { left.len() } else { 0 };
+        let most = if first.starts_with('"') {
+            left.len()
+        } else {
+            0
+        };
         let here = left;
         let mut starts = (1..=most).map(|len| here.split_at(len));
         let quoted = starts.find_map(|(start, rest)| Some((unquoted(&start.join(","))?, rest)));
