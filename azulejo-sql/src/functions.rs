@@ -23,7 +23,9 @@ pub fn all() -> Vec<ScalarUDF> {
     let of_tiles = OF_TILES.map(|name| ScalarUDF::from(TileFunction::new(name)));
     let others = [Bucket::new().into()];
     let all = of_tiles.into_iter().chain(others);
-    all.chain(crate::stored::functions()).collect()
+    let stored = crate::stored::functions();
+    let exact = crate::exact_rule::functions();
+    all.chain(stored).chain(exact).collect()
 }
 
 /// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the

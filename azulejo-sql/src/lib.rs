@@ -50,6 +50,7 @@
 //! | `aliased_delete` | `DELETE FROM t AS u` |
 //! | `default_values`, `insert_query` | `DEFAULT` among the values of an `INSERT`; values within its query |
 //! | `stored`, `prepared` | values that would become others where they are stored, or as parameters of `EXECUTE`: refused |
+//! | `exact_rule` | whole numbers that changes compute: within their type |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
 //! | `set_rule`, `membership_rule`, `set_operations` | `ANY` and `ALL`; `NOT IN` beside nulls; `EXCEPT ALL` |
@@ -79,6 +80,7 @@ mod dialect;
 #[cfg(feature = "distributed")]
 pub mod distributed;
 mod error;
+mod exact_rule;
 mod expressions;
 mod external_table;
 mod extremes;

@@ -7,6 +7,7 @@ use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::exact_rule::ExactRule;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
 use crate::extremes;
 use crate::forgotten;
@@ -105,6 +106,7 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(SetRule))
         .with_analyzer_rule(Arc::new(MembershipRule))
+        .with_analyzer_rule(Arc::new(ExactRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))

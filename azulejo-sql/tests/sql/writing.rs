@@ -1599,6 +1599,41 @@ async fn moments_of_a_query_go_where_they_belong() -> TestResult {
     Ok(())
 }
 
+/// Whole numbers do not begin again at the other end of their type on their way into an array.
+#[tokio::test]
+async fn whole_numbers_of_changes_stay_within_their_type() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context).await?;
+    let most = "INSERT INTO t (id, v) VALUES (6, 2147483647), (7, -2147483648)";
+    rows(&session, most).await?;
+    let before = rows(&session, ALL).await?;
+    for change in [
+        "UPDATE t SET v = v * v WHERE id = 6",
+        "UPDATE t SET v = v + v",
+        "UPDATE t SET v = v - CAST(1 AS INT) WHERE id = 7",
+        "UPDATE t AS a JOIN t AS b ON b.id = a.id + 1 SET v = a.v - b.v WHERE a.id = 6",
+        "INSERT INTO t (id, v) SELECT id + 20, v * v FROM t WHERE id = 6",
+        "INSERT INTO t (id, v) VALUES (9223372036854775807 + 10, 1)",
+    ] {
+        let error = refused(&session, change).await;
+        assert!(
+            error.to_lowercase().contains("overflow"),
+            "{change}: {error}"
+        );
+    }
+    assert_eq!(rows(&session, ALL).await?, before);
+    for change in [
+        "UPDATE t SET v = v - v WHERE id > 5",
+        "INSERT INTO t (id, v) SELECT id + 20, v * v + 1 FROM t WHERE id + 1 = 3",
+        "INSERT INTO t (id, v) VALUES (30 + 1, 2 * 3)",
+    ] {
+        rows(&session, change).await?;
+    }
+    let after = rows(&session, ALL).await?;
+    assert_eq!(after[5..], ["6|0|∅", "7|0|∅", "22|401|∅", "31|6|∅"]);
+    Ok(())
+}
+
 /// A parameter has the value that it is given.
 #[tokio::test]
 async fn parameters_keep_their_values() -> TestResult {
