@@ -9,7 +9,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{DmlStatement, LogicalPlan, Projection, WriteOp};
-use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Delete, FromTable, SetExpr, Statement as SqlStatement, TableFactor, TableWithJoins,
 };
@@ -23,13 +22,7 @@ const QUERY: &str = "SELECT * FROM t";
 ///
 /// # Errors
 /// None of a statement that has been read.
-pub fn as_query(statement: &mut Statement) -> Result<bool> {
-    let statement = match statement {
-        Statement::Statement(statement) => statement.as_mut(),
-        Statement::Explain(explained) => return as_query(&mut explained.statement),
-        _ => return Ok(false),
-    };
-    let statement = innermost(statement);
+pub fn as_query(statement: &mut SqlStatement) -> Result<bool> {
     let SqlStatement::Delete(delete) = &*statement else {
         return Ok(false);
     };
@@ -60,14 +53,6 @@ pub fn of_query(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::new(delete, true, TreeNodeRecursion::Jump))
     });
     Ok(planned?.data)
-}
-
-/// What a statement prepares, or the statement itself.
-fn innermost(statement: &mut SqlStatement) -> &mut SqlStatement {
-    match statement {
-        SqlStatement::Prepare { statement, .. } => innermost(statement),
-        other => other,
-    }
 }
 
 /// Whether a table is called by another name.

@@ -22,7 +22,6 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, Tabl
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{AssignmentTarget, Statement as SqlStatement};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -64,17 +63,8 @@ impl AnalyzerRule for ChangeRule {
 ///
 /// # Errors
 /// Columns that are set twice.
-pub fn refuse_twice(statement: &Statement) -> Result<()> {
-    let mut inner = match statement {
-        Statement::Statement(statement) => statement.as_ref(),
-        // ANALYZE makes the change.
-        Statement::Explain(explained) => return refuse_twice(&explained.statement),
-        _ => return Ok(()),
-    };
-    while let SqlStatement::Prepare { statement, .. } = inner {
-        inner = statement;
-    }
-    let SqlStatement::Update(update) = inner else {
+pub fn refuse_twice(statement: &SqlStatement) -> Result<()> {
+    let SqlStatement::Update(update) = statement else {
         return Ok(());
     };
     let mut names = HashSet::new();

@@ -13,6 +13,7 @@ use crate::columns::TableColumns;
 use crate::create_table::reference_of;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::innermost::innermost;
 use crate::insert_query;
 use crate::set_operations;
 use crate::stored;
@@ -68,10 +69,12 @@ fn shown(columns: &TableColumns, column_type: &ColumnType, cell: &[u8]) -> Optio
 /// # Errors
 /// Those of planning; rows of nothing but defaults; columns that an update sets twice.
 pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
-    refuse_twice(&statement)?;
-    stored::keep_casts(&mut statement);
-    if aliased_delete::as_query(&mut statement)? {
-        return aliased_delete::of_query(set_operations::plan(state, statement).await?);
+    if let Some(inner) = innermost(&mut statement) {
+        refuse_twice(inner)?;
+        stored::keep_casts(inner);
+        if aliased_delete::as_query(inner)? {
+            return aliased_delete::of_query(set_operations::plan(state, statement).await?);
+        }
     }
     let mut statement = with_named(state, statement).await?;
     if let Some(query) = insert_query::apart(&mut statement) {
@@ -105,8 +108,7 @@ pub async fn plan(state: &SessionState, mut statement: Statement) -> Result<Logi
 /// An `UPDATE` that says what the defaults are which it sets, and what the columns are which it does not
 /// set, where DataFusion would take another name of the table for one in small letters.
 async fn with_named(state: &SessionState, mut statement: Statement) -> Result<Statement> {
-    if let Statement::Statement(inner) = &mut statement
-        && let SqlStatement::Update(update) = inner.as_mut()
+    if let Some(SqlStatement::Update(update)) = innermost(&mut statement)
         && let TableFactor::Table {
             name,
             alias: Some(alias),
@@ -129,8 +131,7 @@ async fn with_named(state: &SessionState, mut statement: Statement) -> Result<St
             });
         }
     }
-    if let Statement::Statement(inner) = &mut statement
-        && let SqlStatement::Update(update) = inner.as_mut()
+    if let Some(SqlStatement::Update(update)) = innermost(&mut statement)
         && update.assignments.iter().any(|set| is_default(&set.value))
         && let TableFactor::Table { name, .. } = &update.table.relation
     {

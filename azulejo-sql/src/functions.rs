@@ -21,8 +21,11 @@ use std::sync::Arc;
 /// All functions.
 pub fn all() -> Vec<ScalarUDF> {
     let of_tiles = OF_TILES.map(|name| ScalarUDF::from(TileFunction::new(name)));
-    let others = [Bucket::new().into(), crate::stored::function()];
-    of_tiles.into_iter().chain(others).collect()
+    let others = [Bucket::new().into()];
+    let all = of_tiles.into_iter().chain(others);
+    let stored = crate::stored::functions();
+    let exact = crate::exact_rule::functions();
+    all.chain(stored).chain(exact).collect()
 }
 
 /// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the

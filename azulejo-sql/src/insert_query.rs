@@ -5,13 +5,14 @@
 
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::innermost::innermost;
 use crate::set_operations;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{
-    DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, WriteOp,
+    DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, Statement as PlanStatement, WriteOp,
 };
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement as SqlStatement, Visit, Visitor};
@@ -21,12 +22,7 @@ use std::sync::Arc;
 
 /// The query of an `INSERT`, if there are rows of values within it; the statement is left without it.
 pub fn apart(statement: &mut Statement) -> Option<Query> {
-    let statement = match statement {
-        Statement::Statement(statement) => statement.as_mut(),
-        Statement::Explain(explained) => return apart(&mut explained.statement),
-        _ => return None,
-    };
-    let SqlStatement::Insert(insert) = statement else {
+    let SqlStatement::Insert(insert) = innermost(statement)? else {
         return None;
     };
     let query = insert.source.as_ref()?;
@@ -68,20 +64,47 @@ pub async fn plan(
     mut statement: Statement,
     query: Query,
 ) -> Result<LogicalPlan> {
-    let query = Statement::Statement(Box::new(SqlStatement::Query(Box::new(query))));
-    let rows = set_operations::plan(state, query).await?;
+    let query = with_parameters(SqlStatement::Query(Box::new(query)), &statement);
+    let query = Statement::Statement(Box::new(query));
+    let (rows, fields) = match set_operations::plan(state, query).await? {
+        LogicalPlan::Statement(PlanStatement::Prepare(query)) => (query.input, query.fields),
+        rows => (Arc::new(rows), Vec::new()),
+    };
     let instead = nothing(rows.schema().fields().len())?;
-    put(&mut statement, instead);
+    if let Some(SqlStatement::Insert(insert)) = innermost(&mut statement) {
+        insert.source = Some(instead);
+    }
     let plan = set_operations::plan(state, statement).await?;
-    let rows = Arc::new(rows);
-    let planned = plan.transform_down(|plan| {
-        let LogicalPlan::Dml(change) = plan else {
-            return Ok(Transformed::no(plan));
-        };
-        let change = LogicalPlan::Dml(with_rows(change, &rows)?);
-        Ok(Transformed::new(change, true, TreeNodeRecursion::Jump))
+    let planned = plan.transform_down(|plan| match plan {
+        LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
+            prepare.fields.clone_from(&fields);
+            let prepare = LogicalPlan::Statement(PlanStatement::Prepare(prepare));
+            Ok(Transformed::yes(prepare))
+        }
+        LogicalPlan::Dml(change) => {
+            let change = LogicalPlan::Dml(with_rows(change, &rows)?);
+            Ok(Transformed::new(change, true, TreeNodeRecursion::Jump))
+        }
+        plan => Ok(Transformed::no(plan)),
     });
     Ok(planned?.data)
+}
+
+/// A query with the parameters of a statement that is prepared.
+fn with_parameters(query: SqlStatement, of: &Statement) -> SqlStatement {
+    match of {
+        Statement::Statement(of) => match of.as_ref() {
+            SqlStatement::Prepare {
+                name, data_types, ..
+            } => SqlStatement::Prepare {
+                name: name.clone(),
+                data_types: data_types.clone(),
+                statement: Box::new(query),
+            },
+            _ => query,
+        },
+        _ => query,
+    }
 }
 
 /// A query of so many columns.
@@ -95,18 +118,6 @@ fn nothing(columns: usize) -> Result<Box<Query>> {
 /// What a column is called in the query that is planned instead.
 fn name_of(place: usize) -> String {
     format!("\"column {place} of an insert\"")
-}
-
-fn put(statement: &mut Statement, query: Box<Query>) {
-    match statement {
-        Statement::Statement(statement) => {
-            if let SqlStatement::Insert(insert) = statement.as_mut() {
-                insert.source = Some(query);
-            }
-        }
-        Statement::Explain(explained) => put(&mut explained.statement, query),
-        _ => {}
-    }
 }
 
 /// A change with other rows: their columns have the places of those that it has.

@@ -49,7 +49,8 @@
 //! | `time_of_day` | spans that tables show as times of day |
 //! | `aliased_delete` | `DELETE FROM t AS u` |
 //! | `default_values`, `insert_query` | `DEFAULT` among the values of an `INSERT`; values within its query |
-//! | `stored` | values that would become others where they are stored: refused |
+//! | `stored`, `prepared` | values that would become others where they are stored, or as parameters of `EXECUTE`: refused |
+//! | `exact_rule` | whole numbers that changes compute: within their type |
 //! | `forgotten` | clauses that are read and that plans would pass over: refused |
 //! | `extremes`, `label_rule` | `min` and `max` of reals in groups; joins by labels that are numbers |
 //! | `set_rule`, `membership_rule`, `set_operations` | `ANY` and `ALL`; `NOT IN` beside nulls; `EXCEPT ALL` |
@@ -79,6 +80,7 @@ mod dialect;
 #[cfg(feature = "distributed")]
 pub mod distributed;
 mod error;
+mod exact_rule;
 mod expressions;
 mod external_table;
 mod extremes;
@@ -90,6 +92,7 @@ pub mod foreign;
 mod forgotten;
 mod functions;
 mod giving_up;
+mod innermost;
 mod insert_query;
 mod label_rule;
 mod listing;
@@ -99,6 +102,7 @@ mod new_array;
 mod part_stream;
 mod pieces;
 mod predicate;
+mod prepared;
 mod scan;
 mod selection;
 mod session;

@@ -7,6 +7,7 @@ use crate::create_table::{self, NewArrayOfRows};
 use crate::default_values;
 use crate::dialect::ArrayDialect;
 use crate::error::Result;
+use crate::exact_rule::ExactRule;
 use crate::external_table::{ArrayTableFactory, FILE_TYPE, refuse_column_options, with_units};
 use crate::extremes;
 use crate::forgotten;
@@ -14,6 +15,7 @@ use crate::functions;
 use crate::label_rule::LabelRule;
 use crate::listing::with_urls;
 use crate::membership_rule::MembershipRule;
+use crate::prepared::Prepared;
 use crate::set_rule::SetRule;
 use crate::target::{TablesOnly, with_target};
 use crate::tile_rule::TileRule;
@@ -27,6 +29,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::RelationPlanner;
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
@@ -89,7 +92,8 @@ pub fn builder(
     let config = config
         .set_bool("datafusion.sql_parser.enable_ident_normalization", false)
         .set_bool(min_max_filters, false)
-        .with_extension(Arc::new(context.clone()));
+        .with_extension(Arc::new(context.clone()))
+        .with_extension(Arc::new(Prepared::default()));
     // What types must not yet be alike for comes before the rules that make them so.
     let mut analyzer = vec![Arc::new(FarTimeRule) as Arc<dyn AnalyzerRule + Send + Sync>];
     analyzer.extend(Analyzer::new().rules);
@@ -102,6 +106,7 @@ pub fn builder(
         .with_analyzer_rule(Arc::new(TimeRule))
         .with_analyzer_rule(Arc::new(SetRule))
         .with_analyzer_rule(Arc::new(MembershipRule))
+        .with_analyzer_rule(Arc::new(ExactRule))
         .with_analyzer_rule(Arc::new(ChangeRule))
         .with_optimizer_rule(Arc::new(LabelRule))
         .with_physical_optimizer_rule(Arc::new(AggregateRule))
@@ -214,8 +219,20 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     refuse_column_options(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
-    let plan = default_values::plan(&state, statement).await?;
-    session.execute_logical_plan(plan).await
+    let mut plan = default_values::plan(&state, statement).await?;
+    let Some(prepared) = Prepared::of(&state) else {
+        return session.execute_logical_plan(plan).await;
+    };
+    plan = prepared.given(&state, plan)?;
+    let prepares = match &plan {
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Some(prepare.clone()),
+        _ => None,
+    };
+    let ran = session.execute_logical_plan(plan).await?;
+    if let Some(prepare) = prepares {
+        prepared.keep(&prepare);
+    }
+    Ok(ran)
 }
 
 #[cfg(test)]

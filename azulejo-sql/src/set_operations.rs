@@ -6,10 +6,12 @@
 
 use crate::error::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{JoinConstraint, JoinType, NullEquality};
+use datafusion::common::{JoinConstraint, JoinType, NullEquality, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::{Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{
+    Expr, ExprFunctionExt, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, lit, when,
+};
 use datafusion::sql::parser::Statement;
 use std::sync::Arc;
 
@@ -59,9 +61,21 @@ fn numbered(join: Join) -> Result<LogicalPlan> {
         .build()
 }
 
+/// A key as joins compare it: to windows -0.0 is another number than 0.0.
+fn compared(key: &Expr, side: &LogicalPlan) -> Result<Expr> {
+    let kind = key.get_type(side.schema())?;
+    if !kind.is_floating() {
+        return Ok(key.clone());
+    }
+    let zero = lit(ScalarValue::new_zero(&kind)?);
+    when(key.clone().eq(zero.clone()), zero).otherwise(key.clone())
+}
+
 /// The rows of one side, and which of those that are equal to it each is.
 fn with_number(side: &LogicalPlan, keys: &[Expr]) -> Result<(LogicalPlan, Expr)> {
-    let number = row_number().partition_by(keys.to_vec()).build()?;
+    let equal = keys.iter().map(|key| compared(key, side));
+    let equal = equal.collect::<Result<Vec<_>>>()?;
+    let number = row_number().partition_by(equal).build()?;
     let plan = LogicalPlanBuilder::from(side.clone()).window([number])?;
     let plan = plan.build()?;
     // A window's columns come behind those of its rows.

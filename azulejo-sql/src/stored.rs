@@ -4,13 +4,16 @@
 //! 1 in a column of whole numbers, half past a second that second, noon its day. What would be another
 //! value afterwards is refused here. Who wants it cut says so: by `CAST`, `round` or `date_trunc`. Reals
 //! become the nearest ones that there are, unless that is infinite.
+//!
+//! Moments that a query gives, such as `now()`, have more digits than anybody wrote. They go where
+//! PostgreSQL and DuckDB put them: to their day, or to the nearest tick of a coarser unit.
 
 use crate::error::Result;
 use crate::table::ArrayTable;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait};
 use datafusion::arrow::compute::kernels::cmp::distinct;
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Float64Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ScalarValue};
@@ -21,7 +24,6 @@ use datafusion::logical_expr::{
     ColumnarValue, DmlStatement, Expr, ExprSchemable, LogicalPlan, Projection, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Values, Volatility, WriteOp, lit,
 };
-use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     CaseWhen, CastKind, Expr as SqlExpr, SetExpr, Statement as SqlStatement, Value,
@@ -30,16 +32,8 @@ use std::sync::{Arc, LazyLock};
 
 /// Casts that a statement says of values that it stores are not those that storing them takes: they
 /// are put where plans tell them apart.
-pub fn keep_casts(statement: &mut Statement) {
-    let mut inner = match statement {
-        Statement::Statement(statement) => statement.as_mut(),
-        Statement::Explain(explained) => return keep_casts(&mut explained.statement),
-        _ => return,
-    };
-    while let SqlStatement::Prepare { statement, .. } = inner {
-        inner = statement.as_mut();
-    }
-    match inner {
+pub fn keep_casts(statement: &mut SqlStatement) {
+    match statement {
         SqlStatement::Insert(insert) => {
             // Of other queries the casts lie in plans of their own.
             if let Some(query) = &mut insert.source
@@ -90,9 +84,16 @@ pub fn as_they_are(plan: LogicalPlan) -> Result<LogicalPlan> {
         let LogicalPlan::Dml(change) = plan else {
             return Ok(Transformed::no(plan));
         };
-        let stores = matches!(change.op, WriteOp::Insert(_) | WriteOp::Update);
-        let provider = source_as_provider(&change.target)?;
-        if !stores || provider.downcast_ref::<ArrayTable>().is_none() {
+        let stores = match change.op {
+            WriteOp::Insert(_) => true,
+            // Of other tables DataFusion plans updates, by what stands in them.
+            WriteOp::Update => {
+                let provider = source_as_provider(&change.target)?;
+                provider.downcast_ref::<ArrayTable>().is_some()
+            }
+            _ => false,
+        };
+        if !stores {
             return Ok(Transformed::no(LogicalPlan::Dml(change)));
         }
         let rows = Arc::new(rows_of(&change.input)?);
@@ -158,9 +159,58 @@ fn as_cast(expr: Expr, schema: &DFSchema, name: &str) -> Result<Expr> {
             let alias = Alias::new(expr, relation, alias).with_metadata(metadata);
             Ok(Expr::Alias(alias))
         }
-        Expr::Cast(Cast { expr, field }) => as_it_is(*expr, field.data_type(), schema, name),
+        Expr::Cast(Cast { expr, field }) => assigned(*expr, field.data_type(), schema, name),
         expr => Ok(expr),
     }
+}
+
+/// A value that a statement has for a column of a type: as it is, but for times that are not written there
+/// (of other columns, of the clock). Of these a day has no time of day, and a coarser unit has the nearest
+/// tick, as PostgreSQL and DuckDB have it.
+///
+/// # Errors
+/// Those of [`as_it_is`].
+pub fn assigned(value: Expr, kind: &DataType, schema: &DFSchema, name: &str) -> Result<Expr> {
+    use DataType as D;
+    if let Ok(own) = value.get_type(schema)
+        && !is_written(&value)?
+    {
+        match (&own, kind) {
+            (D::Timestamp(..), D::Date32) => return value.cast_to(kind, schema),
+            (D::Timestamp(..), D::Timestamp(..) | D::Time32(_) | D::Time64(_))
+            | (D::Time32(_) | D::Time64(_), D::Time32(_) | D::Time64(_))
+                if is_coarser(&own, kind) =>
+            {
+                return call(&NEAREST, value, kind, name);
+            }
+            _ => {}
+        }
+    }
+    as_it_is(value, kind, schema, name)
+}
+
+/// Whether a value stands in the statement, or comes as a parameter.
+pub fn is_written(value: &Expr) -> Result<bool> {
+    let mut comes = false;
+    let mut is_parameter = false;
+    value.apply(|part| {
+        is_parameter |= matches!(part, Expr::Placeholder(_));
+        comes |= match part {
+            Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_) => true,
+            Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Immutable,
+            _ => false,
+        };
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(is_parameter || !comes)
+}
+
+/// A call of one of the functions that plans store values by.
+fn call(function: &Arc<ScalarUDF>, value: Expr, kind: &DataType, name: &str) -> Result<Expr> {
+    let none = ScalarValue::try_from(kind)?;
+    let args = vec![value, lit(none), lit(name)];
+    let call = ScalarFunction::new_udf(Arc::clone(function), args);
+    Ok(Expr::ScalarFunction(call))
 }
 
 /// A value for a column of a type, as it is.
@@ -177,24 +227,16 @@ pub fn as_it_is(value: Expr, kind: &DataType, schema: &DFSchema, name: &str) -> 
         }
         return value.cast_to(kind, schema);
     }
-    // What the clock says has no end of digits.
-    let is_now = value.exists(|part| {
-        Ok(matches!(part, Expr::ScalarFunction(call)
-            if call.args.is_empty() && call.func.signature().volatility == Volatility::Stable))
-    })?;
     let open = value.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))?;
     let changes = match value.get_type(schema) {
         // That of a parameter which a query gives is not known yet.
         Ok(own) => own != *kind && (open || own.is_null() || may_change(&own, kind)),
         Err(_) => open,
     };
-    if is_now || !changes {
-        return value.cast_to(kind, schema);
+    match changes {
+        true => call(&AS_IT_IS, value, kind, name),
+        false => value.cast_to(kind, schema),
     }
-    let none = ScalarValue::try_from(kind)?;
-    let args = vec![value, lit(none), lit(name)];
-    let call = ScalarFunction::new_udf(Arc::clone(&AS_IT_IS), args);
-    Ok(Expr::ScalarFunction(call))
 }
 
 /// Whether a value of a type may be another one once it has been cast.
@@ -218,18 +260,37 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
             let moment = matches!(to, D::Timestamp(..) | D::Date32);
             to.is_floating() || moment || is_time(to)
         }
-        (D::Timestamp(from, _), D::Timestamp(to, _))
-        | (D::Duration(from), D::Duration(to))
-        | (D::Time64(from), D::Time64(to) | D::Time32(to))
-        | (D::Time32(from), D::Time32(to)) => ticks(*from) > ticks(*to),
-        (D::Timestamp(..) | D::Date64, D::Date32 | D::Date64 | D::Timestamp(..))
+        (D::Timestamp(..), D::Timestamp(..))
+        | (D::Duration(_), D::Duration(_))
+        | (D::Time32(_) | D::Time64(_), D::Time32(_) | D::Time64(_)) => is_coarser(from, to),
+        (D::Timestamp(..) | D::Date64, D::Date32 | D::Date64)
+        | (D::Date64, D::Timestamp(..))
         | (D::Interval(_), D::Duration(_)) => true,
         _ => false,
     }
 }
 
+/// The unit of times.
+fn unit_of(kind: &DataType) -> Option<TimeUnit> {
+    match kind {
+        DataType::Timestamp(unit, _)
+        | DataType::Duration(unit)
+        | DataType::Time32(unit)
+        | DataType::Time64(unit) => Some(*unit),
+        _ => None,
+    }
+}
+
+/// Whether ticks of one type are parts of those of another one.
+fn is_coarser(from: &DataType, to: &DataType) -> bool {
+    let ticks_of = |kind| unit_of(kind).map(ticks);
+    ticks_of(from) > ticks_of(to)
+}
+
+const SECONDS_A_DAY: i64 = 86_400;
+
 /// Ticks of a second.
-fn ticks(unit: TimeUnit) -> u64 {
+fn ticks(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
@@ -283,7 +344,7 @@ fn check(before: &ArrayRef, after: &ArrayRef, name: &str) -> Result<()> {
         return Ok(());
     };
     Err(DataFusionError::Plan(format!(
-        "{name}: {} would be stored as {}; CAST (or round, date_trunc) says that it is to be cut",
+        "{name}: {} would become {}; CAST (or round, date_trunc) says that it is to be cut",
         array_value_to_string(before, changed)?,
         array_value_to_string(after, changed)?,
     )))
@@ -383,25 +444,79 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
     Ok((0..differ.len()).find(|row| differ.value(*row)))
 }
 
-/// What plans call.
-static AS_IT_IS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(function()));
+/// Times of a unit as the nearest ticks of a coarser one, in their own; of a day the last one at most.
+fn nearest(times: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
+    use DataType as D;
+    // The time of day of a moment.
+    let times = match (times.data_type(), kind) {
+        (D::Timestamp(unit, _), D::Time32(_) | D::Time64(_)) => match unit {
+            TimeUnit::Second | TimeUnit::Millisecond => cast_safely(times, &D::Time32(*unit))?,
+            TimeUnit::Microsecond | TimeUnit::Nanosecond => cast_safely(times, &D::Time64(*unit))?,
+        },
+        _ => Arc::clone(times),
+    };
+    let own = times.data_type().clone();
+    let (Some(from), Some(to)) = (unit_of(&own).map(ticks), unit_of(kind).map(ticks)) else {
+        return Ok(times);
+    };
+    let last = match is_time(&own) {
+        true => SECONDS_A_DAY * to - 1,
+        false => i64::MAX,
+    };
+    let tick = from / to;
+    if tick < 2 {
+        return Ok(times);
+    }
+    // Of times of a day there are numbers of their own width alone.
+    let number = match own {
+        D::Time32(_) => D::Int32,
+        _ => D::Int64,
+    };
+    let numbers = cast_safely(&cast_safely(&times, &number)?, &D::Int64)?;
+    let numbers = numbers.as_primitive::<Int64Type>();
+    let numbers = numbers.unary::<_, Int64Type>(|number| {
+        let (whole, rest) = (number.div_euclid(tick), number.rem_euclid(tick));
+        let up = i64::from(rest >= tick - rest);
+        (whole + up).min(last).saturating_mul(tick)
+    });
+    let numbers = cast_safely(&(Arc::new(numbers) as ArrayRef), &number)?;
+    cast_safely(&numbers, &own)
+}
 
-/// The function that casts a value, its first argument, to the type of the second, if it stays what
-/// it is; the third is what it is for.
-pub fn function() -> ScalarUDF {
-    ScalarUDF::from(AsItIs {
-        signature: Signature::any(3, Volatility::Immutable),
-    })
+/// What plans call.
+static AS_IT_IS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Storing::udf(false)));
+
+/// What they call for times that are not written in statements.
+static NEAREST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Storing::udf(true)));
+
+/// The functions that cast a value, their first argument, to the type of the second: if it stays what it
+/// is, or to the nearest tick of a time; the third is what it is for.
+pub fn functions() -> [ScalarUDF; 2] {
+    [false, true].map(Storing::udf)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct AsItIs {
+struct Storing {
     signature: Signature,
+    /// Whether times become the nearest ones.
+    nearest: bool,
 }
 
-impl ScalarUDFImpl for AsItIs {
+impl Storing {
+    fn udf(nearest: bool) -> ScalarUDF {
+        ScalarUDF::from(Self {
+            signature: Signature::any(3, Volatility::Immutable),
+            nearest,
+        })
+    }
+}
+
+impl ScalarUDFImpl for Storing {
     fn name(&self) -> &str {
-        "stored_as_it_is"
+        match self.nearest {
+            true => "stored_as_the_nearest",
+            false => "stored_as_it_is",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -428,9 +543,17 @@ impl ScalarUDFImpl for AsItIs {
             Some(ColumnarValue::Scalar(name)) => name.try_as_str().flatten().map(str::to_owned),
             _ => None,
         };
-        let stored = value.cast_to(kind, None)?;
         // Of one value one is looked at.
         let before = value.to_array(if is_one(&value) { 1 } else { args.number_rows })?;
+        if self.nearest {
+            let times = nearest(&before, kind)?;
+            return match is_one(&value) {
+                true => ColumnarValue::Scalar(ScalarValue::try_from_array(&times, 0)?),
+                false => ColumnarValue::Array(times),
+            }
+            .cast_to(kind, None);
+        }
+        let stored = value.cast_to(kind, None)?;
         let after = stored.to_array(if is_one(&stored) { 1 } else { args.number_rows })?;
         check(&before, &after, name.as_deref().unwrap_or("a value"))?;
         Ok(stored)
@@ -444,6 +567,41 @@ fn is_one(value: &ColumnarValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_go_to_the_nearest_tick() {
+        let seconds = DataType::Timestamp(TimeUnit::Second, None);
+        let clock = DataType::Time32(TimeUnit::Second);
+        let of_nanos = |ticks| ScalarValue::TimestampNanosecond(ticks, None);
+        let of_seconds = |ticks| ScalarValue::TimestampSecond(ticks, None);
+        for (value, kind, expected) in [
+            (of_nanos(Some(1_499_999_999)), &seconds, of_seconds(Some(1))),
+            (of_nanos(Some(1_500_000_000)), &seconds, of_seconds(Some(2))),
+            (of_nanos(Some(-500_000_000)), &seconds, of_seconds(Some(0))),
+            (of_nanos(Some(-500_000_001)), &seconds, of_seconds(Some(-1))),
+            (
+                of_nanos(Some(i64::MAX)),
+                &seconds,
+                of_seconds(Some(i64::MAX / 1_000_000_000)),
+            ),
+            (of_nanos(None), &seconds, of_seconds(None)),
+            (
+                ScalarValue::TimestampMillisecond(Some(86_401_500), None),
+                &clock,
+                ScalarValue::Time32Second(Some(2)),
+            ),
+            (
+                ScalarValue::Time64Nanosecond(Some(86_399_600_000_000)),
+                &clock,
+                ScalarValue::Time32Second(Some(86_399)),
+            ),
+        ] {
+            let times = nearest(&value.to_array().expect("a time"), kind).expect("its tick");
+            let found = cast_safely(&times, kind).expect("a time of the other type");
+            let found = ScalarValue::try_from_array(&found, 0).expect("one");
+            assert_eq!(found, expected, "{value:?}");
+        }
+    }
 
     #[test]
     fn what_becomes_another_value_is_told() {

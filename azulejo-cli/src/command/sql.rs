@@ -47,6 +47,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The stack of a thread: plans are as deep as statements.
 const STACK: usize = 8 << 20;
 
+/// What queries run on, those of this program and of others.
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+}
+
 /// Runs the command.
 pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
     let queries = Queries::new(session, args)?;
@@ -57,10 +65,7 @@ pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
 
 impl Queries {
     fn new(session: &Session, args: &SqlArgs) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_stack_size(STACK)
-            .enable_all()
-            .build()?;
+        let runtime = runtime()?;
         let partitions = args.partitions.unwrap_or(session.context.threads()).max(1);
         let config = SessionConfig::new()
             .with_information_schema(true)

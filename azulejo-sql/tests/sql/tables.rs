@@ -984,10 +984,34 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
         ),
         ("x <> ALL (SELECT v FROM t)", &[]),
         ("x > ALL (SELECT x FROM t WHERE false)", &["2", "5", "7"]),
+        ("x < ANY (SELECT x FROM t WHERE false)", &[]),
+        ("x > ALL (SELECT v FROM t)", &[]),
+        ("NOT (x > ALL (SELECT v FROM t))", &["2", "5"]),
+        ("(x > ALL (SELECT v FROM t)) IS NULL", &["7"]),
+        ("(x > ANY (SELECT v FROM t)) IS NULL", &["2"]),
+        ("(v > ANY (SELECT x FROM t)) IS NULL", &["5"]),
+        (
+            "(v > ALL (SELECT x FROM t WHERE false)) IS TRUE",
+            &["2", "5", "7"],
+        ),
+        ("x = ALL (SELECT x FROM t WHERE x > 5)", &["7"]),
+        ("x = ALL (SELECT x FROM t WHERE x > 2)", &[]),
+        ("x <> ANY (SELECT x FROM t WHERE x > 5)", &["2", "5"]),
+        ("x <> ANY (SELECT x FROM t WHERE x > 2)", &["2", "5", "7"]),
+        ("x >= ALL (SELECT b.v FROM t AS b WHERE b.x = t.x)", &["7"]),
+        (
+            "(x >= ALL (SELECT b.v FROM t AS b WHERE b.x = t.x)) IS NULL",
+            &["5"],
+        ),
     ] {
         let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{condition}");
     }
+    let shown = "SELECT x, x > ALL (SELECT v FROM t) FROM t ORDER BY x";
+    assert_eq!(rows(&session, shown).await?, ["2|false", "5|false", "7|∅"]);
+    // Each with each would take hours.
+    let many = "SELECT count(*) FROM generate_series(1, 400000) AS a(x) WHERE x > ALL (SELECT y FROM generate_series(1, 300000) AS b(y))";
+    assert_eq!(rows(&session, many).await?, ["100000"]);
     rows(&session, "DELETE FROM t WHERE x > ANY (SELECT x FROM t)").await?;
     assert_eq!(rows(&session, "SELECT x FROM t").await?, ["2"]);
     Ok(())
@@ -1030,6 +1054,10 @@ async fn set_operations_count_rows() -> TestResult {
             &["5"],
         ),
         ("SELECT v FROM t EXCEPT ALL SELECT v FROM t", &[]),
+        (
+            "SELECT count(*) FROM (SELECT x FROM (VALUES (0.0), (-0.0), (0.0)) AS n(x) EXCEPT ALL SELECT 0.0)",
+            &["2"],
+        ),
         (
             "SELECT v FROM (SELECT v FROM t) AS a WHERE EXISTS (SELECT 1 FROM (VALUES (5), (NULL)) AS b (w) WHERE b.w IS NOT DISTINCT FROM a.v)",
             &["5", "5", "5", "∅", "∅"],

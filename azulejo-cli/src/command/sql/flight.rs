@@ -1,6 +1,6 @@
 //! `azulejo serve --flight-sql`: arrays as tables for programs that speak Flight SQL.
 
-use super::{PATIENCE, STACK, environment, error_of};
+use super::{PATIENCE, environment, error_of, runtime};
 use crate::args::{FlightSqlArgs, ServeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -43,10 +43,7 @@ pub fn run(session: &mut Session, args: &ServeArgs) -> Result<()> {
     if tables.writable {
         server = server.writable();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_stack_size(STACK)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let context = shown(session, &args.uri)?;
     let ended = runtime.block_on(async {
         let listener = TcpListener::bind(tables.listen)

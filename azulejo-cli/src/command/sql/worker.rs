@@ -1,6 +1,6 @@
 //! `azulejo worker`: takes parts of other machines' queries.
 
-use super::{PATIENCE, environment, error_of};
+use super::{PATIENCE, environment, error_of, runtime};
 use crate::args::WorkerArgs;
 use crate::error::{CliError, Result};
 use crate::interrupt;
@@ -10,9 +10,7 @@ use tokio::net::TcpListener;
 
 /// Runs the command, until it is interrupted.
 pub fn run(session: &mut Session, args: &WorkerArgs) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let environment = environment(session)?;
     let ended = runtime.block_on(async {
         let listener = TcpListener::bind(args.listen)
