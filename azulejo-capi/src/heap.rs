@@ -5,9 +5,11 @@
 //! setting `sm.mem.malloc_trim` says whether they let go of it.
 
 #[cfg(target_os = "linux")]
+mod allocator;
+#[cfg(target_os = "linux")]
 mod idle;
 #[cfg(target_os = "linux")]
-mod large;
+mod range;
 
 use crate::config::Settings;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +37,7 @@ pub struct Settling;
 impl Drop for Settling {
     fn drop(&mut self) {
         let moved = MOVED.load(Ordering::Relaxed);
-        let much = moved >= MUCH || (moved > 0 && idle() >= MUCH);
+        let much = moved >= MUCH || (moved > 0 && idle() >= SOME);
         if much && MOVED.swap(0, Ordering::Relaxed) > 0 {
             trim();
         }
@@ -57,7 +59,7 @@ pub fn settle() {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn idle() -> u64 {
-    idle::idle()
+    idle::idle() + azulejo::internal::BufferPool::kept()
 }
 
 /// Other allocators are not asked.
@@ -68,7 +70,9 @@ fn idle() -> u64 {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn trim() {
+    azulejo::internal::BufferPool::release_kept();
     idle::given_back();
+    range::give_all_back();
     // SAFETY: it may be called at any time, by any thread.
     let _ = unsafe { libc::malloc_trim(0) };
 }

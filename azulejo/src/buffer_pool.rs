@@ -79,6 +79,24 @@ impl BufferPool {
         pool
     }
 
+    /// Frees what contexts keep for their next queries.
+    pub fn release_kept() {
+        let kept = shared().and_then(|shelf| {
+            let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.kept = 0;
+            Some(std::mem::take(&mut shelf.buffers))
+        });
+        drop(kept);
+    }
+
+    /// Bytes that contexts keep for their next queries.
+    #[must_use]
+    pub fn kept() -> u64 {
+        shared().map_or(0, |shelf| {
+            shelf.lock().unwrap_or_else(PoisonError::into_inner).kept as u64
+        })
+    }
+
     /// A pool of its own for work that may hold `budget` bytes.
     #[must_use]
     pub fn of_budget(budget: u64) -> Self {
@@ -129,6 +147,16 @@ impl BufferPool {
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The shelf of large contexts, if there are any.
+fn shared() -> Option<Arc<Mutex<Shelf>>> {
+    // In a forked child the lock may be held by a thread that is none of its own.
+    let shared = SHARED.try_lock().ok()?;
+    let (made_in, shelf) = shared.as_ref()?;
+    (*made_in == process_id())
+        .then(|| shelf.upgrade())
+        .flatten()
 }
 
 impl Shelf {
