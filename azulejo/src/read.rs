@@ -210,8 +210,6 @@ pub(crate) struct BoundOptions {
     pub(crate) matching_only: bool,
     /// As given.
     pub(crate) batch_bytes: Option<u64>,
-    /// Whether texts may come as words.
-    pub(crate) words: bool,
     /// What counts what the query does.
     pub(crate) counts: ReadCounts,
 }

@@ -87,7 +87,6 @@ impl ReadOptions {
             batch_bytes: self
                 .batch_bytes
                 .filter(|_| strategy == FetchStrategy::Streaming),
-            words: false,
             counts: self.counts.unwrap_or_default(),
         })
     }

@@ -7,7 +7,7 @@ const BATCH_BYTES: u64 = 64 << 20;
 /// Batches of which a caller's buffers may not take all at once cost about this, where reads have a
 /// low latency: what does not fit waits until the caller has room again, and what fits is copied
 /// while it is in a cache.
-const SMALL_BATCH_BYTES: u64 = 16 << 20;
+pub(super) const SMALL_BATCH_BYTES: u64 = 16 << 20;
 
 /// Bytes that a query may hold, by what holds them.
 ///
@@ -41,13 +41,11 @@ pub(super) struct Budget {
     pub cache: u64,
     /// What a batch costs where the caller does not want all cells in one piece.
     pub batch: u64,
-    /// What a batch costs of which the caller may not have room for all cells.
-    pub small_batch: u64,
 }
 
 impl Budget {
-    /// For a dense read.
-    pub fn dense(bytes: u64) -> Self {
+    /// For a dense read; `batch` is what batches cost, if the caller said.
+    pub fn dense(bytes: u64, batch: Option<u64>) -> Self {
         let tiles = bytes / 4;
         Self {
             total: bytes,
@@ -58,23 +56,13 @@ impl Budget {
             part: bytes,
             window: 0,
             cache: 0,
-            batch: BATCH_BYTES,
-            small_batch: SMALL_BATCH_BYTES,
+            batch: batch.unwrap_or(BATCH_BYTES),
         }
-    }
-
-    /// The same for batches that cost so much, if the caller said.
-    pub fn with_batch(mut self, bytes: Option<u64>) -> Self {
-        if let Some(bytes) = bytes {
-            self.batch = bytes;
-            self.small_batch = self.small_batch.min(bytes);
-        }
-        self
     }
 
     /// For a sparse read; `cache` is what the array's tile cache may hold, `prefetches` whether
     /// tiles travel while others are decoded.
-    pub fn sparse(bytes: u64, cache: u64, prefetches: bool) -> Self {
+    pub fn sparse(bytes: u64, batch: Option<u64>, cache: u64, prefetches: bool) -> Self {
         let cache = cache.min(bytes / 16);
         let total = bytes - cache;
         let prefetch = total / 4;
@@ -87,8 +75,39 @@ impl Budget {
             part: (total / 8).max(1),
             window: total / 2,
             cache,
-            batch: BATCH_BYTES,
-            small_batch: SMALL_BATCH_BYTES,
+            batch: batch.unwrap_or(BATCH_BYTES),
+        }
+    }
+
+    /// What a batch costs of which the caller may not have room for all cells.
+    pub fn small_batch(&self) -> u64 {
+        SMALL_BATCH_BYTES.min(self.batch)
+    }
+
+    /// What the next batch may cost.
+    pub fn batch_of(&self, wanted: WantedBatch) -> u64 {
+        match wanted.few_batches {
+            true => u64::MAX,
+            false => self.batch,
+        }
+    }
+}
+
+/// What a caller wants of the next batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WantedBatch {
+    /// Cells that may still come; `u64::MAX`: all.
+    pub most: u64,
+    /// Whether it may be as large as the budget allows, as all cells are wanted in one piece.
+    pub few_batches: bool,
+}
+
+impl WantedBatch {
+    /// Cells of which no more than so many are wanted.
+    pub fn of(most: u64) -> Self {
+        Self {
+            most,
+            few_batches: false,
         }
     }
 }

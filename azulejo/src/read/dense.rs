@@ -16,7 +16,7 @@ mod var_column;
 mod walk;
 mod word_column;
 
-use super::budget::{Budget, LookedAt};
+use super::budget::{Budget, LookedAt, WantedBatch};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
@@ -100,7 +100,7 @@ impl DenseReader {
         if options.matching_only && matches!(options.subarray, Subarray::Box(_)) {
             keep_written(&mut plan, &overlaid)?;
         }
-        let budget = Budget::dense(options.memory_budget).with_batch(options.batch_bytes);
+        let budget = Budget::dense(options.memory_budget, options.batch_bytes);
         let fetcher =
             Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
 
@@ -161,7 +161,6 @@ impl DenseReader {
             fields,
             asked,
             condition,
-            words: options.words,
             budget,
             fetcher,
             operation: array.context().begin(),
@@ -176,23 +175,16 @@ impl DenseReader {
         })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
-    /// piece.
-    pub fn prefer_few_batches(&mut self) {
-        self.query.budget.batch = u64::MAX;
-    }
-
-    /// Lets texts come as words, for a caller who knows what to do with both.
-    #[cfg(feature = "arrow")]
-    pub fn prefer_words(&mut self) {
-        self.query.words = true;
-    }
-
-    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
-    pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    /// The next cells, at least one; `None` at the end.
+    pub async fn next(
+        &mut self,
+        output: Output<'_, '_>,
+        wanted: WantedBatch,
+    ) -> Result<Option<Batch>> {
         self.query.operation.check()?;
         if self.matching_only {
-            return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
+            let cells = self.next_matching(&output, wanted).await?;
+            return Ok(cells.map(Batch::Own));
         }
         let is_direct = self.is_direct();
         if is_direct && output.is_full() && !self.is_done() {
@@ -206,16 +198,20 @@ impl DenseReader {
             Some(room) => self.next_plan(room as u64, false).await?,
             None => match self.planned.take() {
                 Some((plan, _)) => Some(plan?),
-                None => self.next_plan(self.batch_cells().min(most), small).await?,
+                None => {
+                    self.next_plan(self.batch_cells(wanted).min(wanted.most), small)
+                        .await?
+                }
             },
         };
         let Some(plan) = plan else { return Ok(None) };
         if room.is_none() {
-            self.prefetch(&plan, small, most)?;
+            self.prefetch(&plan, small, wanted)?;
         }
 
         // 2. The memory, and the cells in it.
         let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
+        let words = output.words();
         let mut memory = match output {
             Output::Caller {
                 columns, progress, ..
@@ -223,7 +219,8 @@ impl DenseReader {
             _ => OutputMemory::own(fields, plan.cells, self.query.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let (filled, _) = self.query.cells(&plan, outs, Unmatched::Fill).await?;
+        let filling = self.query.cells(&plan, outs, Unmatched::Fill, words);
+        let (filled, _) = filling.await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
                 (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
@@ -232,12 +229,11 @@ impl DenseReader {
         ))
     }
 
-    /// The next cells that some fragment has and that match the condition; nobody wants more than
-    /// `most`.
+    /// The next cells that some fragment has and that match the condition.
     async fn next_matching(
         &mut self,
         output: &Output<'_, '_>,
-        most: u64,
+        wanted: WantedBatch,
     ) -> Result<Option<BatchColumns>> {
         let small = self.is_small(output);
         // A tile is decoded for one of its cells as for all of them.
@@ -247,12 +243,15 @@ impl DenseReader {
         };
         // Where reads have a high latency, the tiles of a batch travel together: the more the better.
         let largest = match self.query.fetcher.streams() {
-            true => self.batch_cells().max(self.query.plan.grid.tile_cells()),
+            true => self
+                .batch_cells(wanted)
+                .max(self.query.plan.grid.tile_cells()),
             false => u64::MAX,
         };
         loop {
-            let cells = self.looked_at.enough(most).max(least).min(largest);
-            let Some((columns, mask, _)) = self.next_cells(cells, small, None).await? else {
+            let cells = self.looked_at.enough(wanted.most).max(least).min(largest);
+            let next = self.next_cells(cells, small, output.words(), None);
+            let Some((columns, mask, _)) = next.await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
@@ -276,6 +275,7 @@ impl DenseReader {
         &mut self,
         most: u64,
         small: bool,
+        words: bool,
         whole: Option<&mut dyn WholeTiles>,
     ) -> Result<Option<(BatchColumns, Vec<u8>, u64)>> {
         let Some(mut batch) = self.next_plan(most, small).await? else {
@@ -310,7 +310,8 @@ impl DenseReader {
         let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
         let mut memory = OutputMemory::own(fields, batch.cells, self.query.fetcher.pool())?;
         let outs = memory.outs(fields, batch.cells)?;
-        let (filled, matching) = self.query.cells(&batch, outs, Unmatched::Stay).await?;
+        let filling = self.query.cells(&batch, outs, Unmatched::Stay, words);
+        let (filled, matching) = filling.await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
@@ -379,26 +380,26 @@ impl DenseReader {
     }
 
     /// Cells of a batch for the caller to keep.
-    fn batch_cells(&self) -> u64 {
+    fn batch_cells(&self, wanted: WantedBatch) -> u64 {
         let fields = self.query.fields.iter();
         let cell = fields.fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
-        (self.query.budget.batch / cell).max(1)
+        (self.query.budget.batch_of(wanted) / cell).max(1)
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
+    fn prefetch(&mut self, plan: &BatchPlan, small: bool, wanted: WantedBatch) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.query.fetcher.streams() || !self.query.overlaid.is_empty() {
             return Ok(());
         }
         self.query.prefetch(plan)?;
-        let left = most.saturating_sub(plan.cells as u64);
+        let left = wanted.most.saturating_sub(plan.cells as u64);
         if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
         }
         let before = self.walk.clone();
         if let Some(later) = self
-            .plan_next(self.batch_cells().min(left), small)
+            .plan_next(self.batch_cells(wanted).min(left), small)
             .transpose()
         {
             if let Ok(later) = &later {

@@ -7,6 +7,7 @@ pub(super) mod record_batches;
 pub(super) mod stream;
 
 use super::bind;
+use super::budget::WantedBatch;
 use super::dense::DenseReader;
 use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
 use super::output::{Batch, Output, batch_columns, copy, own_columns};
@@ -28,8 +29,7 @@ struct ArrayReader {
     plan: PlannedReader,
     /// The read, which can be cancelled.
     operation: Operation,
-    /// Cells that may still come, if not all.
-    left: Option<u64>,
+    wanted: WantedBatch,
 }
 
 /// The two ways to plan and to merge.
@@ -52,10 +52,10 @@ impl PlannedReader {
         })
     }
 
-    async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    async fn next(&mut self, output: Output<'_, '_>, wanted: WantedBatch) -> Result<Option<Batch>> {
         match self {
-            Self::Dense(reader) => reader.next(output, most).await,
-            Self::Sparse(reader) => reader.next(output, most).await,
+            Self::Dense(reader) => reader.next(output, wanted).await,
+            Self::Sparse(reader) => reader.next(output, wanted).await,
             Self::Ended => Ok(None),
         }
     }
@@ -69,38 +69,19 @@ impl ArrayReader {
         Ok(Self {
             plan: operation.drives(planning).await?,
             operation,
-            left: options.limit,
+            wanted: WantedBatch::of(options.limit.unwrap_or(u64::MAX)),
         })
-    }
-
-    /// Lets batches be as large as the budget allows.
-    fn prefer_few_batches(&mut self) {
-        match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.prefer_few_batches(),
-            PlannedReader::Sparse(reader) => reader.prefer_few_batches(),
-            PlannedReader::Ended => {}
-        }
-    }
-
-    /// Lets texts come as words.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.prefer_words(),
-            PlannedReader::Sparse(reader) => reader.prefer_words(),
-            PlannedReader::Ended => {}
-        }
     }
 
     /// The next cells; errors end the query.
     async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
-        let most = self.left.unwrap_or(u64::MAX);
+        let most = self.wanted.most;
         if most == 0 {
             return Ok(None);
         }
         output.limit(most);
         let before = output.cells();
-        let reading = self.plan.next(output.again(), most);
+        let reading = self.plan.next(output.again(), self.wanted);
         let batch = self.operation.drives(reading).await;
         let batch = match batch.inspect_err(|_| self.plan = PlannedReader::Ended)? {
             Some(Batch::Own(cells)) if cells.cell_num as u64 > most => {
@@ -112,8 +93,8 @@ impl ArrayReader {
             Some(Batch::Own(cells)) => cells.cell_num,
             _ => output.cells() - before,
         };
-        if let Some(left) = &mut self.left {
-            *left = left.saturating_sub(took as u64);
+        if most < u64::MAX {
+            self.wanted.most = most.saturating_sub(took as u64);
         }
         Ok(batch)
     }
@@ -132,7 +113,6 @@ struct Beginning {
     opened: Reopening,
     /// That of all readers: whoever can cancel the first can cancel those that take its place.
     operation: Operation,
-    few_batches: bool,
 }
 
 impl Beginning {
@@ -140,7 +120,6 @@ impl Beginning {
         Self {
             opened: Reopening::of(array),
             operation: array.context().begin(),
-            few_batches: false,
         }
     }
 
@@ -158,12 +137,7 @@ impl Beginning {
                 }
             }
         };
-        let mut reader = operation.drives(planning).await?;
-        // As the first one was made.
-        if self.few_batches {
-            reader.prefer_few_batches();
-        }
-        Ok(reader)
+        operation.drives(planning).await
     }
 
     /// The read from its beginning, if an error says that something was gone.
@@ -189,6 +163,8 @@ pub struct Reader {
     context: Context,
     options: BoundOptions,
     source: ArrayReader,
+    /// Whether texts may come as words: then only [`Self::next_batch`] takes batches.
+    words: bool,
     /// Until cells were given out.
     beginning: Option<Beginning>,
     /// Cells that a caller's buffers had no room for, and how many of them are done.
@@ -202,9 +178,10 @@ impl Reader {
             return false;
         };
         let anew = block_on(beginning.anew(error, &self.options, Waiting::Blocks));
-        let Some(reader) = anew else {
+        let Some(mut reader) = anew else {
             return false;
         };
+        reader.wanted.few_batches = self.source.wanted.few_batches;
         self.source = reader;
         true
     }
@@ -236,13 +213,13 @@ impl Reader {
             versions: true,
             matching_only: false,
             batch_bytes: None,
-            words: false,
             counts: ReadCounts::default(),
         };
         Ok(Self {
             context: array.context().clone(),
             source: block_on(ArrayReader::new(array, &options, Waiting::Blocks))?,
             options,
+            words: false,
             // What is merged is what was chosen, or nothing.
             beginning: None,
             rest: None,
@@ -273,10 +250,7 @@ impl Reader {
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
     pub fn read_all(mut self) -> Result<ColumnSet> {
-        self.source.prefer_few_batches();
-        if let Some(beginning) = &mut self.beginning {
-            beginning.few_batches = true;
-        }
+        self.source.wanted.few_batches = true;
         let mut batches = Vec::new();
         loop {
             match self.step() {
@@ -361,13 +335,6 @@ impl Reader {
         }
     }
 
-    /// Lets texts come as words from now on: then only [`Self::next_batch`] takes batches.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        self.options.words = true;
-        self.source.prefer_words();
-    }
-
     /// The next cells that no caller has seen; errors end the query.
     fn next_batch(&mut self) -> Result<Option<BatchColumns>> {
         loop {
@@ -391,7 +358,8 @@ impl Reader {
         if let Some((batch, done)) = self.rest.take() {
             return Ok(Some(batch.slice(done..batch.cell_num).into()));
         }
-        let batch = block_on(self.source.next(Output::Own))?;
+        let output = Output::Own { words: self.words };
+        let batch = block_on(self.source.next(output))?;
         batch.map(batch_columns).transpose()
     }
 }
@@ -422,6 +390,7 @@ impl Array {
             context: self.context().clone(),
             source: block_on(beginning.reader(&options, Waiting::Blocks))?,
             options,
+            words: false,
             beginning: Some(beginning),
             rest: None,
         })

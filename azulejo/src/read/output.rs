@@ -18,7 +18,10 @@ use crate::space::CellSlab;
 /// Where the next cells go.
 pub(super) enum Output<'c, 'o> {
     /// To memory of their own.
-    Own,
+    Own {
+        /// Whether texts may come as words.
+        words: bool,
+    },
     /// To the caller's, as long as it has room for all of a batch; else to memory of their own.
     Caller {
         /// A buffer for every field.
@@ -45,7 +48,7 @@ impl<'o> Output<'_, 'o> {
     /// The same for a while.
     pub fn again(&mut self) -> Output<'_, 'o> {
         match self {
-            Self::Own => Output::Own,
+            Self::Own { words } => Output::Own { words: *words },
             Self::Caller {
                 columns,
                 room,
@@ -66,10 +69,15 @@ impl<'o> Output<'_, 'o> {
         }
     }
 
+    /// Whether texts may come as words.
+    pub fn words(&self) -> bool {
+        matches!(self, Self::Own { words: true })
+    }
+
     /// Cells that lie in the caller's memory.
     pub fn cells(&self) -> usize {
         match self {
-            Self::Own => 0,
+            Self::Own { .. } => 0,
             Self::Caller { progress, .. } => progress.cells,
         }
     }
@@ -77,7 +85,7 @@ impl<'o> Output<'_, 'o> {
     /// Cells that the caller still has room for; `None` if the memory is not the caller's.
     pub fn room(&self) -> Option<usize> {
         match self {
-            Self::Own => None,
+            Self::Own { .. } => None,
             Self::Caller { room, progress, .. } => Some(room.saturating_sub(progress.cells)),
         }
     }
@@ -85,7 +93,7 @@ impl<'o> Output<'_, 'o> {
     /// Whether the caller's memory has no room, but cells.
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Own => false,
+            Self::Own { .. } => false,
             Self::Caller { progress, .. } => progress.cells > 0 && self.room() == Some(0),
         }
     }

@@ -17,7 +17,7 @@ mod tiles;
 mod window;
 
 use super::BoundOptions;
-use super::budget::LookedAt;
+use super::budget::{LookedAt, WantedBatch};
 use super::output::{Batch, Output};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use crate::array::Array;
@@ -59,28 +59,12 @@ impl SparseReader {
         })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
-    /// piece.
-    pub fn prefer_few_batches(&mut self) {
-        self.query.budget.batch = u64::MAX;
-    }
-
-    /// Lets batches be small, for a caller who is done with one before the next, where tiles are
-    /// not fetched in batches.
-    pub fn prefer_small_batches(&mut self) {
-        if self.query.fetcher.streams() {
-            self.query.budget.batch = self.query.budget.small_batch;
-        }
-    }
-
-    /// Lets texts come as words, for a caller who knows what to do with both.
-    #[cfg(feature = "arrow")]
-    pub fn prefer_words(&mut self) {
-        self.query.words = true;
-    }
-
-    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
-    pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    /// The next cells, at least one; `None` at the end.
+    pub async fn next(
+        &mut self,
+        mut output: Output<'_, '_>,
+        wanted: WantedBatch,
+    ) -> Result<Option<Batch>> {
         loop {
             self.query.operation.check()?;
             if let Some(window) = &mut self.window {
@@ -89,14 +73,14 @@ impl SparseReader {
                     None => self.window = None,
                 }
             }
-            let few = self.most_cells(&output).min(most);
-            let enough = self.looked_at.enough(most);
+            let few = self.most_cells(&output).min(wanted.most);
+            let enough = self.looked_at.enough(wanted.most);
             let cluster = self.position.cluster;
-            match self.steps().step(self.position.clone(), few, enough) {
+            match self.steps(wanted).step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
                 SparseStep::Batch(step) => {
                     let room = self.prefetch_room(&step);
-                    self.prefetch(&step, room, most);
+                    self.prefetch(&step, room, wanted);
                     let to = output.again();
                     let cells = batch::read(&self.query, &step.portions, room, to).await?;
                     let (next, looked_at) = (step.next, step.cells);
@@ -113,7 +97,7 @@ impl SparseReader {
                     self.plan.refine(&self.query, cluster).await?;
                 }
                 SparseStep::Window { portion, next } => {
-                    match window::open(&self.query, &portion).await? {
+                    match window::open(&self.query, &portion, wanted).await? {
                         OpenedWindow::Cells(window, lowered) => {
                             let lowered = lowered.map(|from| Position {
                                 cluster,
@@ -163,8 +147,9 @@ impl SparseReader {
         Ok(is_far.then(|| deepest.within(room, all)))
     }
 
-    fn steps(&self) -> SparseSteps<'_> {
+    fn steps(&self, wanted: WantedBatch) -> SparseSteps<'_> {
         SparseSteps {
+            wanted,
             query: &self.query,
             plan: &self.plan,
         }
@@ -196,7 +181,7 @@ impl SparseReader {
     }
 
     /// Asks for what a batch needs, and then for what the one after it needs.
-    fn prefetch(&self, step: &BatchStep<'_>, room: u64, most: u64) {
+    fn prefetch(&self, step: &BatchStep<'_>, room: u64, wanted: WantedBatch) {
         if self.query.fetcher.streams() {
             return;
         }
@@ -204,9 +189,10 @@ impl SparseReader {
         // Along a Hilbert curve the plan may be refined before that; and of few cells this batch
         // may have enough.
         if self.query.order.curve().is_none()
-            && most == u64::MAX
+            && wanted.most == u64::MAX
             && let SparseStep::Batch(later) =
-                self.steps().step(step.next.clone(), u64::MAX, u64::MAX)
+                self.steps(wanted)
+                    .step(step.next.clone(), u64::MAX, u64::MAX)
         {
             batch::prefetch(&self.query, &later.portions, room);
         }

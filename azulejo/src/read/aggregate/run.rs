@@ -7,6 +7,7 @@ use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::bind::{bind, same_field};
+use crate::read::budget::{SMALL_BATCH_BYTES, WantedBatch};
 use crate::read::dense::DenseReader;
 use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
@@ -20,6 +21,9 @@ use std::collections::BTreeSet;
 
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
+
+/// Batches are looked at here.
+const OWN: Output<'_, '_> = Output::Own { words: false };
 
 /// As [`Array::aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
 async fn aggregate(
@@ -72,7 +76,10 @@ async fn aggregate_once(
         Some(_) => options.layout,
         None => Layout::Unordered,
     };
-    let options = options.fields(names).layout(layout);
+    // Of a batch nothing stays.
+    let bytes = options.batch_bytes.unwrap_or(u64::MAX);
+    let bytes = bytes.min(SMALL_BATCH_BYTES);
+    let options = options.fields(names).layout(layout).batch_bytes(bytes);
     let mut bound = bind(array, &options, waiting).await?;
     let mut totals = Totals::new(&bound, if unread { &[] } else { aggregates })?;
     let mut limit = bound.limit;
@@ -103,17 +110,17 @@ async fn aggregate_once(
     } else if dense {
         let mut reader = DenseReader::new(array, &bound, waiting).await?;
         let (every, small) = (u64::MAX, reader.streams());
-        while let Some((cells, mask, _)) =
-            reader.next_cells(every, small, Some(&mut totals)).await?
+        while let Some((cells, mask, _)) = reader
+            .next_cells(every, small, false, Some(&mut totals))
+            .await?
         {
             totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
         }
     } else {
         let mut reader = SparseReader::new(array, &bound, waiting).await?;
-        reader.prefer_small_batches();
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
-        while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
+        while let Some(batch) = reader.next(OWN, WantedBatch::of(u64::MAX)).await? {
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
         if !totals.later.is_empty() {
@@ -121,10 +128,9 @@ async fn aggregate_once(
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
-            reader.prefer_small_batches();
             reader.keep_only(&totals.later);
             let mut left = totals.later_cells;
-            while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
+            while let Some(batch) = reader.next(OWN, WantedBatch::of(u64::MAX)).await? {
                 let batch = own_columns(batch)?;
                 left = left.saturating_sub(batch.cell_num as u64);
                 totals.update_apart(array.context(), &batch)?;
@@ -149,9 +155,8 @@ async fn take_first(
 ) -> Result<()> {
     if !array.schema().is_dense() {
         let mut reader = SparseReader::new(array, bound, waiting).await?;
-        reader.prefer_small_batches();
         while left > 0 {
-            let Some(batch) = reader.next(Output::Own, left).await? else {
+            let Some(batch) = reader.next(OWN, WantedBatch::of(left)).await? else {
                 break;
             };
             let cells = own_columns(batch)?;
@@ -166,7 +171,8 @@ async fn take_first(
     let small = reader.streams();
     while left > 0 {
         let most = if any { left } else { u64::MAX };
-        let Some((cells, mut mask, walked)) = reader.next_cells(most, small, None).await? else {
+        let Some((cells, mut mask, walked)) = reader.next_cells(most, small, false, None).await?
+        else {
             break;
         };
         left -= match any {

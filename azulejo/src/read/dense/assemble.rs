@@ -33,8 +33,6 @@ pub(super) struct DenseQuery {
     /// How many were asked for.
     pub asked: usize,
     pub condition: Option<DenseCondition>,
-    /// Whether texts may come as words.
-    pub words: bool,
     pub budget: Budget,
     pub fetcher: Fetcher,
     /// The read, which can be cancelled.
@@ -52,12 +50,13 @@ pub(super) enum Unmatched {
 
 impl DenseQuery {
     /// Fills memory for the fields asked for; tells what became of each, and which cells match the
-    /// condition, if there is one.
+    /// condition, if there is one. `words`: whether texts may come as words.
     pub async fn cells(
         &self,
         batch: &BatchPlan,
         outs: Vec<FieldOut<'_>>,
         unmatched: Unmatched,
+        words: bool,
     ) -> Result<(Vec<Filled>, Option<Vec<u8>>)> {
         // 1. Memory for the fields of the condition.
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
@@ -75,7 +74,7 @@ impl DenseQuery {
         let mut columns = Vec::with_capacity(self.fields.len());
         for field in &self.fields {
             self.operation.check()?;
-            columns.push(if self.as_words(batch, field, unmatched) {
+            columns.push(if words && self.as_words(batch, field, unmatched) {
                 Some(BatchColumn::Words(self.word_column(batch, field).await?))
             } else if field.column_type.is_var() {
                 Some(BatchColumn::Cells(self.var_column(batch, field).await?))

@@ -95,9 +95,9 @@ fn next_box(
         cutter.next(max_cells, &mut fits, &|d, r| align(plan, d, r))
     };
     for scale in SMALL_BATCH_SCALES.into_iter().filter(|_| small) {
-        let bytes = (scale * costs.budget.small_batch).min(costs.budget.total);
+        let bytes = (scale * costs.budget.small_batch()).min(costs.budget.total);
         let costs = BatchCosts {
-            budget: Budget::dense(bytes),
+            budget: Budget::dense(bytes, None),
             ..*costs
         };
         let mut probe = cutter.clone();
@@ -146,7 +146,7 @@ fn next_tiles(
             None if may_cut => return Err(costs.too_small()),
             _ => break,
         }
-        let enough = small && spent >= costs.budget.small_batch;
+        let enough = small && spent >= costs.budget.small_batch();
         if !cutter.is_done() || enough || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
             break;
         }

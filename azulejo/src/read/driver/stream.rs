@@ -45,7 +45,7 @@ pub struct ReadStream {
     state: StreamState,
     /// What is asked for, once the read has begun.
     bound: Option<Arc<BoundOptions>>,
-    /// Whether texts may come as words.
+    /// Whether texts may come as words: then only [`Self::poll_batch`] takes batches.
     words: bool,
 }
 
@@ -90,11 +90,12 @@ impl Array {
 async fn first(
     array: Array,
     options: Arc<BoundOptions>,
+    words: bool,
 ) -> Result<Option<(BatchColumns, ArrayReader)>> {
     let mut beginning = Beginning::of(&array);
     let mut reader = beginning.reader(&options, Waiting::Polls).await?;
     loop {
-        let error = match next(reader).await {
+        let error = match next(reader, words).await {
             Ok(batch) => return Ok(batch),
             Err(error) => error,
         };
@@ -105,24 +106,14 @@ async fn first(
     }
 }
 
-async fn next(mut reader: ArrayReader) -> Result<Option<(BatchColumns, ArrayReader)>> {
-    match reader.next(Output::Own).await? {
+async fn next(mut reader: ArrayReader, words: bool) -> Result<Option<(BatchColumns, ArrayReader)>> {
+    match reader.next(Output::Own { words }).await? {
         Some(batch) => Ok(Some((batch_columns(batch)?, reader))),
         None => Ok(None),
     }
 }
 
 impl ReadStream {
-    /// Lets texts come as words, but for a batch that is under way; then only
-    /// [`Self::poll_batch`] takes batches.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        self.words = true;
-        if let StreamState::Goes(reader) = &mut self.state {
-            reader.prefer_words();
-        }
-    }
-
     /// The result's columns without cells, once the stream has been polled to its first item or its
     /// end: what a query that finds nothing has.
     #[must_use]
@@ -138,15 +129,14 @@ impl ReadStream {
                     self.state = StreamState::Binds(array, binding);
                     return Poll::Pending;
                 }
-                Poll::Ready(Ok(mut bound)) => {
-                    bound.words = self.words;
+                Poll::Ready(Ok(bound)) => {
                     let bound = Arc::new(bound);
                     self.bound = Some(Arc::clone(&bound));
-                    Box::pin(first(array, bound))
+                    Box::pin(first(array, bound, self.words))
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
             },
-            StreamState::Goes(reader) => Box::pin(next(*reader)),
+            StreamState::Goes(reader) => Box::pin(next(*reader, self.words)),
             StreamState::Reads(running) => running,
             StreamState::Ended => return Poll::Ready(None),
         };
@@ -197,9 +187,7 @@ mod record_batches {
         /// The batches as Arrow record batches; see [`crate::arrow`] for the types.
         #[must_use]
         pub fn record_batches(mut self, options: ArrowOptions) -> RecordBatchStream {
-            if options.views {
-                self.prefer_words();
-            }
+            self.words = options.views;
             RecordBatchStream {
                 cells: self,
                 options,

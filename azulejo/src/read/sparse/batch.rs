@@ -109,7 +109,7 @@ pub(super) async fn columns_of(
     }
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
-    let room = output.room().unwrap_or(0);
+    let (room, words) = (output.room().unwrap_or(0), output.words());
     let mut memory = match output {
         Output::Caller {
             columns, progress, ..
@@ -117,7 +117,7 @@ pub(super) async fn columns_of(
             OutputMemory::Caller(columns, progress)
         }
         _ => {
-            let as_words = columns::as_words(query, &slots);
+            let as_words = columns::as_words(query, &slots, words);
             let of = (cells, slots.len());
             OutputMemory::own_words(&query.fields, &as_words, of, query.fetcher.pool())?
         }

@@ -207,9 +207,9 @@ async fn place<'w>(
     Ok(Filled::Placed { values: 0 })
 }
 
-/// For each field whether its cells come as words: texts that are wanted so, where all tiles of the
+/// For each field whether its cells come as words: texts, if they are `wanted` so, where all tiles of the
 /// batch hold words and none of them is decoded already, or to be cut down to some cells.
-pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool> {
+pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>], wanted: bool) -> Vec<bool> {
     let holds_words = |column: usize| {
         let mut needed = slots.iter().filter(|slot| slot.selected.len() > 0);
         needed.all(|slot| {
@@ -222,7 +222,7 @@ pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool
     };
     let fields = query.fields.iter().enumerate();
     fields
-        .map(|(i, bound)| query.words && bound.column_type.is_var() && holds_words(i))
+        .map(|(i, bound)| wanted && bound.column_type.is_var() && holds_words(i))
         .collect()
 }
 

@@ -98,8 +98,6 @@ pub(super) struct SparseQuery {
     /// Whether it is asked when and by which condition cells were deleted: then deleted ones are
     /// results too.
     pub(super) deletions: bool,
-    /// Whether texts may come as words.
-    pub(super) words: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
     /// The read, which can be cancelled.
@@ -143,8 +141,7 @@ impl SparseQuery {
         let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
         let streams = options.strategy == FetchStrategy::Streaming;
         let cache = if streams { array.tiles().limit() } else { 0 };
-        let budget =
-            Budget::sparse(options.memory_budget, cache, !streams).with_batch(options.batch_bytes);
+        let budget = Budget::sparse(options.memory_budget, options.batch_bytes, cache, !streams);
         let fetcher =
             Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
@@ -186,7 +183,6 @@ impl SparseQuery {
             times: asked(Field::Timestamps),
             versions,
             deletions: asked(Field::DeleteTimestamps),
-            words: options.words,
             fragments,
             operation: array.context().begin(),
         })

@@ -6,6 +6,7 @@ use super::query::SparseQuery;
 use super::reach::next_bound;
 use super::tiles;
 use super::window;
+use crate::read::budget::WantedBatch;
 use crate::space::cell_bound::CellBound;
 
 /// Cells in one batch, however small they are.
@@ -99,6 +100,7 @@ impl<'a> BatchStep<'a> {
 pub(super) struct SparseSteps<'a> {
     pub query: &'a SparseQuery,
     pub plan: &'a SparsePlan,
+    pub wanted: WantedBatch,
 }
 
 impl<'a> SparseSteps<'a> {
@@ -113,7 +115,7 @@ impl<'a> SparseSteps<'a> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         let budget = &self.query.budget;
-        let batch_bytes = budget.batch.min(budget.result);
+        let batch_bytes = budget.batch_of(self.wanted).min(budget.result);
         while let Some(cluster) = self.plan.clusters.get(at.cluster) {
             if cells >= enough && !portions.is_empty() {
                 break;
@@ -144,7 +146,8 @@ impl<'a> SparseSteps<'a> {
             {
                 return SparseStep::Batch(step);
             }
-            if (sum > batch_bytes || (is_small && sum > budget.small_batch)) && !portions.is_empty()
+            if (sum > batch_bytes || (is_small && sum > budget.small_batch()))
+                && !portions.is_empty()
             {
                 break;
             }
@@ -183,10 +186,10 @@ impl<'a> SparseSteps<'a> {
     /// What a part of a long cluster costs.
     fn part_bytes(&self, is_small: bool) -> u64 {
         let budget = &self.query.budget;
-        match budget.batch {
-            u64::MAX => u64::MAX,
-            _ if is_small => budget.small_batch.min(budget.part),
-            _ => PART_BYTES.min(budget.part),
+        match self.wanted.few_batches {
+            true => u64::MAX,
+            false if is_small => budget.small_batch().min(budget.part),
+            false => PART_BYTES.min(budget.part),
         }
     }
 

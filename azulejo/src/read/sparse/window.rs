@@ -14,6 +14,7 @@ use super::query::SparseQuery;
 use super::tile::BatchTile;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::read::budget::WantedBatch;
 use crate::read::gather::Used;
 use crate::read::output::{Batch, Output};
 use crate::read::{Cells, Tile};
@@ -83,7 +84,11 @@ fn under_way_cost(query: &SparseQuery, tile: &PlannedTile) -> u64 {
 }
 
 /// Reads the cells within a portion's bounds, as many as a window has room for.
-pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<OpenedWindow> {
+pub(super) async fn open(
+    query: &SparseQuery,
+    portion: &Portion<'_>,
+    wanted: WantedBatch,
+) -> Result<OpenedWindow> {
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
     let mut lowered = None;
@@ -137,7 +142,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
             lowered = Some(bound);
         }
     }
-    let ends = ends(query, &slots)?;
+    let ends = ends(query, &slots, wanted)?;
     let pieces = slots.into_iter().map(|slot| WindowPiece {
         cells: u32::try_from(slot.selected.len()).unwrap_or(u32::MAX),
         tile: slot.tile.clone(),
@@ -406,7 +411,11 @@ fn bound_at(query: &SparseQuery, slots: &[BatchTile<'_>], share: f64) -> Result<
 }
 
 /// Where the batches of a window end but the last one, that of the first one last.
-fn ends(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Result<Vec<CellBound>> {
+fn ends(
+    query: &SparseQuery,
+    slots: &[BatchTile<'_>],
+    wanted: WantedBatch,
+) -> Result<Vec<CellBound>> {
     // Keys, what sorting them takes, and the columns.
     let need = slots.iter().map(|slot| {
         let beside = slot.tile.cost - slot.tile.decoded;
@@ -414,7 +423,7 @@ fn ends(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Result<Vec<CellBound>> 
     });
     let need = need.fold(0, u64::saturating_add);
     let budget = &query.budget;
-    let batch = (budget.total / 4).min(budget.batch).max(1);
+    let batch = (budget.total / 4).min(budget.batch_of(wanted)).max(1);
     let batches = need.div_ceil(batch);
     if batches < 2 {
         return Ok(Vec::new());
