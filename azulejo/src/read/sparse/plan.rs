@@ -226,19 +226,18 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
     let fragment = query.fragment(of)?;
     let tree = fragment.loaded().rtree()?;
     let (mut tiles, mut pruned) = (Vec::new(), 0);
-    for test in query.selection.tiles(tree) {
-        let cells = fragment.tile_cell_num(test.tile as u64);
+    for (tile, dimensions) in query.selection.tiles(tree) {
+        let cells = fragment.tile_cell_num(tile as u64);
         let cell_num = u32::try_from(cells).map_err(|_| {
             Error::Unsupported(format!(
-                "tile {} of fragment {} has {cells} cells",
-                test.tile,
+                "tile {tile} of fragment {} has {cells} cells",
                 fragment.name()
             ))
         })?;
         let mut tests = Vec::with_capacity(of.tests.len());
         let mut no_results = false;
         for (i, cell_test) in of.tests.iter().enumerate() {
-            match tile_verdict(fragment, cell_test, test.tile, cells)? {
+            match tile_verdict(fragment, cell_test, tile, cells)? {
                 Tri::AllTrue => {}
                 Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
@@ -253,9 +252,9 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
         }
         tiles.push(PlannedTile {
             part,
-            tile: test.tile,
+            tile,
             cell_num,
-            dimensions: test.dimensions,
+            dimensions,
             tests,
             no_results,
             cost: 0,
