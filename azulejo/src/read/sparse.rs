@@ -27,6 +27,7 @@ use overlap::Overlap;
 use plan::{Cluster, SparsePlan, cost_of};
 use query::SparseQuery;
 pub(super) use range_sequence::RangeSequence;
+pub(super) use selection::{DimensionFilter, is_endless};
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
 use window::{CellWindow, OpenedWindow};

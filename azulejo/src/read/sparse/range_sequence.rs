@@ -6,6 +6,7 @@
 //! thousand are read together, each tile once, and then put in the order of the ranges.
 
 use super::SparseReader;
+use super::selection::is_endless;
 use crate::array::Array;
 use crate::column::{BatchColumn, BatchColumns, ColumnSet};
 use crate::error::{Error, Result};
@@ -14,7 +15,6 @@ use crate::read::bind::stored_field;
 use crate::read::budget::WantedBatch;
 use crate::read::fetch::Waiting;
 use crate::read::output::{Batch, Output, batch_columns};
-use crate::read::split::is_endless;
 use crate::space::{DimSelection, Layout, Subarray, first_where};
 use azulejo_format::Range;
 use azulejo_format::fragment::Field;
@@ -140,7 +140,7 @@ impl RangeSequence {
         let (mut spans, mut sum): (Vec<Span<usize>>, usize) = (Vec::new(), 0);
         for range in &ranges {
             let start = first_where(0..cells, |at| order(at, &range.start).is_ge());
-            let end = match is_endless(&dimension, range) {
+            let end = match is_endless(dimension.datatype, range) {
                 true => cells,
                 false => first_where(start..cells, |at| order(at, &range.end).is_gt()),
             };
@@ -195,5 +195,6 @@ fn along(ranges: Vec<Range>) -> Subarray {
 
 /// Whether a range lies wholly behind another.
 fn ascend(dimension: &Dimension, before: &Range, next: &Range) -> bool {
-    !is_endless(dimension, before) && compare(dimension.datatype, &before.end, &next.start).is_lt()
+    let datatype = dimension.datatype;
+    !is_endless(datatype, before) && compare(datatype, &before.end, &next.start).is_lt()
 }

@@ -5,7 +5,7 @@ mod points;
 mod ranges;
 
 pub(crate) use points::PointFilter;
-pub(crate) use ranges::DimensionFilter;
+pub(crate) use ranges::{DimensionFilter, is_endless};
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
