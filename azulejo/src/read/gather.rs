@@ -53,22 +53,24 @@ pub(super) fn gather_column(
     })
 }
 
-/// As [`gather_column`], into a caller's memory; returns how many bytes the values have.
+/// As [`gather_column`], into a caller's memory.
 pub(super) fn gather_var(
     context: &Context,
     bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
     field: &BoundField,
     out: VarOut<'_>,
-) -> Result<usize> {
+) -> Result<()> {
     let source = SlabSource::new(tiles, &[], field);
     let bands = &bands.bands;
     if let Some(out) = out.validity {
         source.validity_bands(context, bands, out)?;
     }
     let sums = source.var_sums(context, bands)?;
-    source.var_bands(context, bands, &sums, (out.data, out.starts, out.base))?;
-    Ok(sums.iter().fold(0, |sum, bytes| sum + *bytes as usize))
+    let base = *out.written as u64;
+    source.var_bands(context, bands, &sums, (out.data, out.starts, base))?;
+    *out.written += sums.iter().fold(0, |sum, bytes| sum + *bytes as usize);
+    Ok(())
 }
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are

@@ -125,17 +125,6 @@ pub(super) enum FieldOut<'o> {
     Own,
 }
 
-/// What became of a field's cells.
-pub(super) enum Filled {
-    /// They are where they belong.
-    Placed {
-        /// Bytes of the values, if these are var-length.
-        values: usize,
-    },
-    /// They are a column of their own.
-    Own(BatchColumn),
-}
-
 impl<'c, 'o> OutputMemory<'c, 'o> {
     /// Memory of their own for `cells` cells of each field.
     pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
@@ -189,25 +178,25 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
         Ok(outs)
     }
 
-    /// The filled memory. `slabs` say of which tiles the cells are, where texts may be words.
+    /// The filled memory; `made` are columns of their own, by field, where cells are not in this
+    /// memory. `slabs` say of which tiles the cells are, where texts may be words.
     pub fn finish(
         self,
         fields: &[BoundField],
         cell_num: usize,
         slabs: &[CellSlab],
-        filled: impl IntoIterator<Item = Filled>,
+        made: Vec<Option<BatchColumn>>,
     ) -> Result<Batch> {
-        let filled = filled.into_iter();
         match self {
             Self::Own(buffers) => {
-                let columns = fields.iter().zip(buffers).zip(filled);
-                let columns = columns.map(|((field, buffer), filled)| {
-                    Ok(match (filled, buffer) {
-                        (Filled::Own(column), _) => column,
-                        (Filled::Placed { .. }, OwnBuffer::Cells(buffer)) => {
+                let columns = fields.iter().zip(buffers).zip(made);
+                let columns = columns.map(|((field, buffer), made)| {
+                    Ok(match (made, buffer) {
+                        (Some(column), _) => column,
+                        (None, OwnBuffer::Cells(buffer)) => {
                             BatchColumn::Cells(buffer.into_column(field, cell_num))
                         }
-                        (Filled::Placed { .. }, OwnBuffer::Words(buffer)) => {
+                        (None, OwnBuffer::Words(buffer)) => {
                             BatchColumn::Words(buffer.into_column(field, slabs)?)
                         }
                     })
@@ -218,11 +207,6 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                 }))
             }
             Self::Caller(_, progress) => {
-                for (written, filled) in progress.written.iter_mut().zip(filled) {
-                    if let Filled::Placed { values } = filled {
-                        written.data += values;
-                    }
-                }
                 progress.cells += cell_num;
                 Ok(Batch::Placed)
             }

@@ -14,7 +14,7 @@ use crate::read::BoundField;
 use crate::read::budget::Budget;
 use crate::read::decode::{Cells, StoredPart, fixed_parts, stored_tiles};
 use crate::read::fetch::Fetcher;
-use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
+use crate::read::output::{FieldOut, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{CopyList, fill_cells};
 use azulejo_format::DecodeError;
@@ -49,7 +49,7 @@ pub(super) enum Unmatched {
 }
 
 impl DenseQuery {
-    /// Fills memory for the fields asked for; tells what became of each, and which cells match the
+    /// Fills memory for the fields asked for; makes columns of some, and tells which cells match the
     /// condition, if there is one. `words`: whether texts may come as words.
     pub async fn cells(
         &self,
@@ -57,7 +57,7 @@ impl DenseQuery {
         outs: Vec<FieldOut<'_>>,
         unmatched: Unmatched,
         words: bool,
-    ) -> Result<(Vec<Filled>, Option<Vec<u8>>)> {
+    ) -> Result<(Vec<Option<BatchColumn>>, Option<Vec<u8>>)> {
         // 1. Memory for the fields of the condition.
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
         let buffer = |field| FixedBuffer::new(field, batch.cells, self.fetcher.pool());
@@ -118,12 +118,8 @@ impl DenseQuery {
                 }
             }
         }
-        let filled = columns.into_iter().take(self.asked);
-        let filled = filled.map(|column| match column {
-            Some(column) => Filled::Own(column),
-            None => Filled::Placed { values: 0 },
-        });
-        Ok((filled.collect(), mask))
+        columns.truncate(self.asked);
+        Ok((columns, mask))
     }
 
     /// Asks for the tiles of a batch in the order in which [`Self::cells`] takes them.

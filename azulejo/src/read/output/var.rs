@@ -14,8 +14,8 @@ pub(in crate::read) struct VarOut<'o> {
     pub starts: &'o mut [u64],
     /// One byte a cell.
     pub validity: Option<&'o mut [u8]>,
-    /// Where the first cell starts.
-    pub base: u64,
+    /// Bytes of values before those, which are counted when they are there.
+    pub written: &'o mut usize,
 }
 
 impl<'o> VarOut<'o> {
@@ -25,7 +25,7 @@ impl<'o> VarOut<'o> {
         field: &BoundField,
         column: &'o mut ColumnMut<'_>,
         places: Range<usize>,
-        written: &mut PartBytes,
+        written: &'o mut PartBytes,
     ) -> Result<Self> {
         let starts = column
             .offsets
@@ -36,7 +36,7 @@ impl<'o> VarOut<'o> {
             data: column.data.get_mut(written.data..).ok_or_else(short)?,
             starts: starts.ok_or_else(short)?,
             validity: validity(field, &mut column.validity, places, written)?,
-            base: written.data as u64,
+            written: &mut written.data,
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
-use crate::read::output::{FieldOut, Filled, FixedOut, WordsOut};
+use crate::read::output::{FieldOut, FixedOut, WordsOut};
 use crate::read::parallel::{UnusedBytes, each};
 use crate::read::{BoundField, Cells, FillProgress, Tile};
 use crate::space::CellSlab;
@@ -83,7 +83,8 @@ pub(super) fn prefetch(
     }
 }
 
-/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each.
+/// Loads the fields of the cells in `slabs` into `outs`, one a field; columns of their own are made of
+/// some fields.
 /// Where tiles follow one another in the result, threads that stream take some tiles each from the
 /// first field to the last.
 pub(super) async fn fill(
@@ -91,7 +92,7 @@ pub(super) async fn fill(
     mut slots: Vec<BatchTile<'_>>,
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
-) -> Result<Vec<Filled>> {
+) -> Result<Vec<Option<BatchColumn>>> {
     let fixed = |out| matches!(out, &FieldOut::Fixed(_) | &FieldOut::Words(_));
     let fixed = outs.iter().all(fixed);
     let in_order = || slabs.is_sorted_by_key(|slab| slab.tile);
@@ -125,8 +126,7 @@ pub(super) async fn fill(
             block_on(fill_together(query, members, &slabs, outs)).map(drop)
         };
     each(query.array.context(), work, fill)?;
-    let placed = query.fields.iter().map(|_| Filled::Placed { values: 0 });
-    Ok(placed.collect())
+    Ok(vec![None; query.fields.len()])
 }
 
 /// As [`fill`], column by column.
@@ -135,7 +135,7 @@ async fn fill_together(
     slots: &mut [BatchTile<'_>],
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
-) -> Result<Vec<Filled>> {
+) -> Result<Vec<Option<BatchColumn>>> {
     let context = query.array.context();
     let bands = SlabBands::new(context, slabs, slots.len())?;
     let used = bands.used.as_slice();
@@ -156,12 +156,12 @@ async fn fill_together(
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
                 let column = gather_column(context, &bands, &tiles, bound)?;
-                Filled::Own(BatchColumn::Cells(column))
+                Some(BatchColumn::Cells(column))
             }
             FieldOut::Var(out) => {
                 let (tiles, _) = column.load(query).await?;
-                let values = gather_var(context, &bands, &tiles, bound, out)?;
-                Filled::Placed { values }
+                gather_var(context, &bands, &tiles, bound, out)?;
+                None
             }
             FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
             FieldOut::Words(WordsOut { ids, words }) => {
@@ -193,7 +193,7 @@ async fn place<'w>(
     bands: &SlabBands<'_>,
     whole: &[Option<usize>],
     out: FixedOut<'w>,
-) -> Result<Filled> {
+) -> Result<Option<BatchColumn>> {
     let FixedOut {
         field,
         data,
@@ -204,7 +204,7 @@ async fn place<'w>(
     let source = (tiles.as_slice(), placed.as_slice());
     let context = query.array.context();
     gather_fixed(context, bands, source, field, (data, validity))?;
-    Ok(Filled::Placed { values: 0 })
+    Ok(None)
 }
 
 /// For each field whether its cells come as words: texts, if they are `wanted` so, where all tiles of the
