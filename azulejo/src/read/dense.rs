@@ -67,9 +67,7 @@ impl DenseReader {
         let selection = selection(array, &grid, options)?;
         let mut fields = options.fields.clone();
         let asked = fields.len();
-        let enumerations = |name: &str| array.enumeration(name);
-        let bind = |of| BoundCondition::bind_as(of, options.meaning, schema, &enumerations);
-        let condition = options.condition.as_ref().map(bind).transpose()?;
+        let condition = options.bound_condition(array)?;
         let mut plan = DensePlan {
             grid,
             selection,
@@ -101,8 +99,7 @@ impl DenseReader {
             keep_written(&mut plan, &overlaid)?;
         }
         let budget = Budget::dense(options.memory_budget, options.batch_bytes);
-        let fetcher =
-            Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
+        let fetcher = Fetcher::new(array, waiting, budget.total).counted(&options.counts);
 
         // What planning and decoding will look at.
         let dense = plan.sources.iter().map(|source| source.fragment);
@@ -550,11 +547,8 @@ fn add_fragments(array: &Array, plan: &mut DensePlan) -> Result<Vec<OverlaidFrag
             continue;
         };
         let damaged = |reason: &str| {
-            let reason = reason.to_owned();
-            Error::decode(
-                fragment.name(),
-                DecodeError::invalid("non-empty domain", 0, reason),
-            )
+            let source = DecodeError::invalid("non-empty domain", 0, reason);
+            Error::decode(fragment.name(), source)
         };
         if !same_types(fragment.schema(), schema) {
             return Err(Error::SchemaMismatch(format!(
@@ -575,40 +569,27 @@ fn add_fragments(array: &Array, plan: &mut DensePlan) -> Result<Vec<OverlaidFrag
         if plan.selection.iter().zip(&bounds).any(apart) {
             continue;
         }
-        if !fragment.is_dense() {
-            overlaid.push(OverlaidFragment {
-                fragment: index,
-                bounds,
-                coordinates: Coordinates::Stored,
-            });
-            continue;
-        }
-        if tiled_alike(fragment.schema(), schema) {
-            let grid = FragmentGrid::new(&plan.grid, bounds)
-                .ok_or_else(|| damaged("it has too many tiles"))?;
-            plan.sources.push(DenseFragment {
-                fragment: index,
-                grid,
-            });
-            continue;
-        }
-        let own = TileGrid::new(fragment.schema())?;
-        let tiles = own
-            .offsets_of(rectangle)
-            .ok_or_else(|| damaged("it leaves the domain of its schema"))
-            .map(|bounds| FragmentGrid::new(&own, bounds))?
-            .ok_or_else(|| damaged("it has too many tiles"))?;
-        if let Some(grid) = tiles.seen_from(&plan.grid, &own, bounds.clone()) {
-            plan.sources.push(DenseFragment {
-                fragment: index,
-                grid,
-            });
+        let too_many = || damaged("it has too many tiles");
+        let grid = if !fragment.is_dense() {
+            Err(Coordinates::Stored)
+        } else if tiled_alike(fragment.schema(), schema) {
+            Ok(FragmentGrid::new(&plan.grid, bounds.clone()).ok_or_else(too_many)?)
         } else {
-            overlaid.push(OverlaidFragment {
-                fragment: index,
+            let own = TileGrid::new(fragment.schema())?;
+            let outside = || damaged("it leaves the domain of its schema");
+            let tiles = own.offsets_of(rectangle).ok_or_else(outside)?;
+            let tiles = FragmentGrid::new(&own, tiles).ok_or_else(too_many)?;
+            let seen = tiles.seen_from(&plan.grid, &own, bounds.clone());
+            seen.ok_or_else(|| Coordinates::Computed(Box::new(OwnGrid { grid: own, tiles })))
+        };
+        let fragment = index;
+        match grid {
+            Ok(grid) => plan.sources.push(DenseFragment { fragment, grid }),
+            Err(coordinates) => overlaid.push(OverlaidFragment {
+                fragment,
                 bounds,
-                coordinates: Coordinates::Computed(Box::new(OwnGrid { grid: own, tiles })),
-            });
+                coordinates,
+            }),
         }
     }
     Ok(overlaid)

@@ -9,7 +9,7 @@ pub(super) mod stream;
 use super::bind;
 use super::budget::WantedBatch;
 use super::dense::DenseReader;
-use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
+use super::fetch::{Fetcher, Waiting, block_on};
 use super::output::{Batch, Output, batch_columns, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
@@ -209,7 +209,6 @@ impl Reader {
             layout: Layout::Global,
             memory_budget,
             limit: None,
-            strategy: FetchStrategy::of(array),
             versions: true,
             matching_only: false,
             batch_bytes: None,
@@ -422,7 +421,7 @@ impl Array {
             let mut opened = Reopening::of(self);
             loop {
                 let array = opened.array();
-                let fetcher = Fetcher::new(array, FetchStrategy::of(array), Waiting::Blocks, 0);
+                let fetcher = Fetcher::new(array, Waiting::Blocks, 0);
                 let needs = split::needs(array, &selection, parts);
                 match block_on(fetcher.metadata(&needs)) {
                     Ok(()) => return split::divide(array, selection, parts),

@@ -50,11 +50,11 @@ pub(super) struct Fetcher {
 
 impl Fetcher {
     /// For a query that loads at most `load_limit` bytes at a time.
-    pub fn new(array: &Array, strategy: FetchStrategy, waiting: Waiting, load_limit: u64) -> Self {
+    pub fn new(array: &Array, waiting: Waiting, load_limit: u64) -> Self {
         Self {
             array: array.clone(),
             pool: array.context().buffers().with_load_limit(load_limit),
-            strategy,
+            strategy: FetchStrategy::of(array),
             waiting,
             prefetch: Prefetch::default(),
             counts: ReadCounts::default(),
@@ -76,7 +76,7 @@ impl Fetcher {
     pub fn of_tiles(array: &Array, pool: &BufferPool) -> Self {
         Self {
             pool: pool.clone(),
-            ..Self::new(array, FetchStrategy::of(array), Waiting::Blocks, 0)
+            ..Self::new(array, Waiting::Blocks, 0)
         }
     }
 
