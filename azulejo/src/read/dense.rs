@@ -37,7 +37,6 @@ use assemble::{DenseQuery, Unmatched};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use condition::DenseCondition;
-use cost::BatchCosts;
 use cut::Cutter;
 use overlay::{Coordinates, OverlaidFragment, Overlay, OwnGrid};
 use plan::{BatchPlan, DenseFragment, DensePlan, TileTask, field_in};
@@ -51,11 +50,6 @@ pub(super) struct DenseReader {
     /// Whether cells that do not match, or that nobody wrote, are left out.
     matching_only: bool,
     walk: SelectionWalk,
-    /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
-    order: Vec<usize>,
-    /// The next batch, if its tiles were prefetched already, and what was left to read before it
-    /// was planned.
-    planned: Option<(Result<BatchPlan>, SelectionWalk)>,
     looked_at: LookedAt,
 }
 
@@ -158,6 +152,7 @@ impl DenseReader {
             fields,
             asked,
             condition,
+            order,
             budget,
             fetcher,
             operation: array.context().begin(),
@@ -166,8 +161,6 @@ impl DenseReader {
             query,
             matching_only: options.matching_only,
             walk,
-            order,
-            planned: None,
             looked_at: LookedAt::default(),
         })
     }
@@ -184,7 +177,7 @@ impl DenseReader {
             return Ok(cells.map(Batch::Own));
         }
         let is_direct = self.is_direct();
-        if is_direct && output.is_full() && !self.is_done() {
+        if is_direct && output.is_full() && !self.walk.is_done() {
             return Ok(Some(Batch::NoRoom));
         }
 
@@ -193,13 +186,10 @@ impl DenseReader {
         let small = self.is_small(&output);
         let plan = match room {
             Some(room) => self.next_plan(room as u64, false).await?,
-            None => match self.planned.take() {
-                Some((plan, _)) => Some(plan?),
-                None => {
-                    self.next_plan(self.batch_cells(wanted).min(wanted.most), small)
-                        .await?
-                }
-            },
+            None => {
+                let most = self.batch_cells(wanted).min(wanted.most);
+                self.next_plan(most, small).await?
+            }
         };
         let Some(plan) = plan else { return Ok(None) };
         if room.is_none() {
@@ -352,11 +342,6 @@ impl DenseReader {
         Ok(taken)
     }
 
-    /// Whether everything has been read.
-    fn is_done(&self) -> bool {
-        self.planned.is_none() && self.walk.is_done()
-    }
-
     /// Whether cells can go straight to a caller's memory: they come in the order of the result,
     /// and no tiles are fetched again for every few cells.
     fn is_direct(&self) -> bool {
@@ -384,25 +369,23 @@ impl DenseReader {
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn prefetch(&mut self, plan: &BatchPlan, small: bool, wanted: WantedBatch) -> Result<()> {
+    fn prefetch(&self, plan: &BatchPlan, small: bool, wanted: WantedBatch) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.query.fetcher.streams() || !self.query.overlaid.is_empty() {
             return Ok(());
         }
         self.query.prefetch(plan)?;
         let left = wanted.most.saturating_sub(plan.cells as u64);
-        if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
+        if matches!(self.walk, SelectionWalk::Points { .. }) || left == 0 {
             return Ok(());
         }
-        let before = self.walk.clone();
-        if let Some(later) = self
-            .plan_next(self.batch_cells(wanted).min(left), small)
-            .transpose()
+        let most = self.batch_cells(wanted).min(left);
+        let later = self.walk.clone().next(&self.query.costs(), most, small);
+        // Who comes to it is told what is wrong with it.
+        if let Ok(Some(mut later)) = later
+            && self.prune(&mut later).is_ok()
         {
-            if let Ok(later) = &later {
-                self.query.prefetch(later)?;
-            }
-            self.planned = Some((later, before));
+            self.query.prefetch(&later)?;
         }
         Ok(())
     }
@@ -410,38 +393,17 @@ impl DenseReader {
     /// Plans the next batch of at most `max_cells` cells.
     async fn next_plan(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
         self.query.operation.check()?;
-        if let Some((_, before)) = self.planned.take() {
-            self.walk = before;
-        }
-        let batch = match self.plan_next(max_cells, small)? {
-            Some(batch) if !self.query.overlaid.is_empty() => {
-                let mut batch = self.overlay(batch).await?;
-                self.prune(&mut batch)?;
-                Some(batch)
-            }
-            batch => batch,
-        };
-        if let Some(batch) = &batch {
-            let counts = self.query.fetcher.counts();
-            counts.add_tiles(batch.tasks.len());
-            counts.add_pruned(batch.pruned);
-        }
-        Ok(batch)
-    }
-
-    /// As [`Self::next_plan`], without fragments that are overlaid.
-    fn plan_next(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
-        let costs = BatchCosts {
-            query: &self.query,
-            order: &self.order,
-            budget: self.query.budget,
-        };
+        let costs = self.query.costs();
         let Some(mut batch) = self.walk.next(&costs, max_cells, small)? else {
             return Ok(None);
         };
-        if self.query.overlaid.is_empty() {
-            self.prune(&mut batch)?;
+        if !self.query.overlaid.is_empty() {
+            batch = self.overlay(batch).await?;
         }
+        self.prune(&mut batch)?;
+        let counts = self.query.fetcher.counts();
+        counts.add_tiles(batch.tasks.len());
+        counts.add_pruned(batch.pruned);
         Ok(Some(batch))
     }
 

@@ -33,6 +33,8 @@ pub(super) struct DenseQuery {
     /// How many were asked for.
     pub asked: usize,
     pub condition: Option<DenseCondition>,
+    /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
+    pub order: Vec<usize>,
     pub budget: Budget,
     pub fetcher: Fetcher,
     /// The read, which can be cancelled.

@@ -10,9 +10,17 @@ use crate::space::AxisSelection;
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
     pub query: &'a DenseQuery,
-    /// Dimensions from slowest to fastest, as batches are planned.
-    pub order: &'a [usize],
     pub budget: Budget,
+}
+
+impl DenseQuery {
+    /// What batches cost, within all of the query's memory.
+    pub fn costs(&self) -> BatchCosts<'_> {
+        BatchCosts {
+            query: self,
+            budget: self.budget,
+        }
+    }
 }
 
 impl BatchCosts<'_> {
@@ -67,7 +75,10 @@ impl BatchCosts<'_> {
         if tiles.saturating_mul(200) > self.budget.tiles && tiles > 1 {
             return Ok(None);
         }
-        let plan = self.query.plan.batch(piece.clone(), self.order, start)?;
+        let plan = self
+            .query
+            .plan
+            .batch(piece.clone(), &self.query.order, start)?;
         let cost = self.of(&plan)?;
         Ok((spent.saturating_add(cost) <= self.budget.total).then_some((plan, cost)))
     }

@@ -68,7 +68,7 @@ impl SelectionWalk {
                 let mut count = (*len - *next).min(most).min(POINTS);
                 while count > 0 {
                     let range = *next..*next + count;
-                    let batch = point_batch(costs.query, points, range, costs.order)?;
+                    let batch = point_batch(costs.query, points, range)?;
                     if costs.of(&batch)? <= costs.budget.total {
                         *next += count;
                         return Ok(Some(batch));
@@ -98,7 +98,7 @@ fn next_box(
         let bytes = (scale * costs.budget.small_batch()).min(costs.budget.total);
         let costs = BatchCosts {
             budget: Budget::dense(bytes, None),
-            ..*costs
+            query: costs.query,
         };
         let mut probe = cutter.clone();
         if let Some((piece, (batch, _))) = cut(&costs, &mut probe)?
@@ -128,7 +128,7 @@ fn next_tiles(
         if cutter.is_done() {
             let Some(at) = next.take() else { break };
             let (tile, after) = tile_box(&costs.query.plan, &at);
-            *cutter = Cutter::new(tile, costs.order);
+            *cutter = Cutter::new(tile, &costs.query.order);
             *next = after;
         }
         let room = max_cells.saturating_sub(batch.cells as u64);
