@@ -233,12 +233,6 @@ impl Aggregator {
         self.wanted.sum || self.wanted.min || self.wanted.max
     }
 
-    /// The field.
-    #[must_use]
-    pub fn column_type(&self) -> &ColumnType {
-        &self.column_type
-    }
-
     /// The same aggregates without any cells, to be filled elsewhere and [merged](Self::merge).
     #[must_use]
     pub fn fork(&self) -> Self {

@@ -203,7 +203,7 @@ impl DenseReader {
             Output::Caller {
                 columns, progress, ..
             } if room.is_some() => OutputMemory::Caller(columns, progress),
-            _ => OutputMemory::own(fields, plan.cells, self.query.fetcher.pool())?,
+            _ => OutputMemory::own(fields, &[], (plan.cells, 0), self.query.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
         let filling = self.query.cells(&plan, outs, Unmatched::Fill, words);
@@ -295,7 +295,8 @@ impl DenseReader {
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
 
         let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let mut memory = OutputMemory::own(fields, batch.cells, self.query.fetcher.pool())?;
+        let pool = self.query.fetcher.pool();
+        let mut memory = OutputMemory::own(fields, &[], (batch.cells, 0), pool)?;
         let outs = memory.outs(fields, batch.cells)?;
         let filling = self.query.cells(&batch, outs, Unmatched::Stay, words);
         let (filled, matching) = filling.await?;

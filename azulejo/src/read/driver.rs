@@ -98,11 +98,6 @@ impl ArrayReader {
         }
         Ok(batch)
     }
-
-    /// Whether an error has ended it: what was given out is not all.
-    fn has_failed(&self) -> bool {
-        matches!(self.plan, PlannedReader::Ended)
-    }
 }
 
 /// What begins a read, and begins it anew where files are gone that the array had when it was
@@ -253,7 +248,7 @@ impl Reader {
         let mut batches = Vec::new();
         loop {
             match self.step() {
-                Ok(Some(batch)) => batches.push(batch),
+                Ok(Some(batch)) => batches.push(batch.into_cells()?),
                 Ok(None) => break,
                 // Nothing is given out before the last batch is there.
                 Err(error) if self.begins_anew(&error) => batches.clear(),
@@ -279,7 +274,7 @@ impl Reader {
                 "{given} buffers for {wanted} fields"
             )));
         }
-        if self.source.has_failed() {
+        if matches!(self.source.plan, PlannedReader::Ended) {
             return Err(Error::InvalidArgument(
                 "an error has ended this read before: begin another one".to_owned(),
             ));
@@ -314,12 +309,13 @@ impl Reader {
                     }
                 }
             };
-            let copied = copy::copy(&self.context, &batch, done, columns, &mut progress);
-            let done = done + copied.cells;
+            let (copied, too_small) =
+                copy::copy(&self.context, &batch, done, columns, &mut progress);
+            let done = done + copied;
             if done < batch.cell_num {
                 self.gave_out(&progress);
                 self.rest = Some((batch, done));
-                return match copied.too_small {
+                return match too_small {
                     Some(error) if progress.cells == 0 => Err(error),
                     _ => Ok(progress),
                 };
@@ -337,7 +333,7 @@ impl Reader {
     /// The next cells that no caller has seen; errors end the query.
     fn next_batch(&mut self) -> Result<Option<BatchColumns>> {
         loop {
-            match self.step_batch() {
+            match self.step() {
                 Err(error) if self.begins_anew(&error) => {}
                 batch => {
                     self.beginning = None;
@@ -348,12 +344,7 @@ impl Reader {
     }
 
     /// The next cells, or an error that the read may survive.
-    fn step(&mut self) -> Result<Option<ColumnSet>> {
-        self.step_batch()?.map(BatchColumns::into_cells).transpose()
-    }
-
-    /// As [`Self::step`].
-    fn step_batch(&mut self) -> Result<Option<BatchColumns>> {
+    fn step(&mut self) -> Result<Option<BatchColumns>> {
         if let Some((batch, done)) = self.rest.take() {
             return Ok(Some(batch.slice(done..batch.cell_num).into()));
         }

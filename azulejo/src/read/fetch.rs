@@ -229,19 +229,14 @@ impl Fetcher {
         file: &'f mut Option<TileFile>,
     ) -> Result<&'f mut TileFile> {
         let of = (tile.fragment, tile.field, tile.part);
-        match file {
-            Some(open) if open.of == of => {}
-            _ => {
-                let fragment = fragment_of(&self.array, tile.fragment)?;
-                let path = fragment.data_path(tile.field, tile.part)?;
-                let reader = storage::open(&self.array.location().storage, &path)?;
-                *file = Some(TileFile {
-                    of,
-                    reader,
-                    is_new: true,
-                    counts: self.counts.clone(),
-                });
-            }
+        if file.as_ref().is_none_or(|open| open.of != of) {
+            let path = fragment_of(&self.array, tile.fragment)?.data_path(tile.field, tile.part)?;
+            *file = Some(TileFile {
+                of,
+                reader: storage::open(&self.array.location().storage, &path)?,
+                is_new: true,
+                counts: self.counts.clone(),
+            });
         }
         file.as_mut()
             .ok_or_else(|| Error::Internal("a file that was not opened".into()))

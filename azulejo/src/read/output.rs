@@ -126,13 +126,9 @@ pub(super) enum FieldOut<'o> {
 }
 
 impl<'c, 'o> OutputMemory<'c, 'o> {
-    /// Memory of their own for `cells` cells of each field.
-    pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
-        Self::own_words(fields, &[], (cells, 0), pool)
-    }
-
-    /// As [`Self::own`], of cells out of `tiles` tiles: the fields that are marked come as words.
-    pub fn own_words(
+    /// Memory of their own for `cells` cells of each field, out of `tiles` tiles where the fields that
+    /// are marked come as words.
+    pub fn own(
         fields: &[BoundField],
         as_words: &[bool],
         (cells, tiles): (usize, usize),
@@ -230,14 +226,6 @@ impl<'o> FieldOut<'o> {
             Self::Fixed(out) => Some(Self::Fixed(out.take_first(cells))),
             Self::Words(out) => Some(Self::Words(out.take_first(cells, tiles))),
             Self::Var(_) | Self::Own => None,
-        }
-    }
-
-    /// The memory for a while, if the cells are of fixed length.
-    pub fn fixed_again(&mut self) -> Option<FixedOut<'_>> {
-        match self {
-            Self::Fixed(out) => Some(out.again()),
-            Self::Var(_) | Self::Words(_) | Self::Own => None,
         }
     }
 }

@@ -124,7 +124,7 @@ async fn aggregate_once(
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
         if !totals.later.is_empty() {
-            let fields = totals.apart().map(|a| a.column_type().name.to_string());
+            let fields = totals.apart().map(|a| a.column_type.name.to_string());
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
@@ -316,7 +316,7 @@ impl Totals {
             None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
             Some(name) => {
                 let mut fields = self.fields.iter().map(|field| &field.aggregator);
-                let of = fields.find(|of| &*of.column_type().name == name);
+                let of = fields.find(|of| &*of.column_type.name == name);
                 of.map_or(AggregateValue::Null, |of| of.finish(aggregate))
             }
         };
@@ -327,7 +327,7 @@ impl Totals {
 impl WholeTiles for Totals {
     fn sections(&self, fragment: &Fragment) -> Vec<Section> {
         let wanted = self.fields.iter().filter_map(|of| {
-            let field = same_field(fragment, of.aggregator.column_type())?;
+            let field = same_field(fragment, &of.aggregator.column_type)?;
             Some(sections(fragment, field, of.aggregator.wants_values()))
         });
         wanted.flatten().collect()
@@ -335,7 +335,7 @@ impl WholeTiles for Totals {
 
     fn see(&mut self, fragment: &Fragment, tile: WholeTile) {
         for of in &mut self.fields {
-            let Some(field) = same_field(fragment, of.aggregator.column_type()) else {
+            let Some(field) = same_field(fragment, &of.aggregator.column_type) else {
                 of.unknown = true;
                 continue;
             };
@@ -360,7 +360,7 @@ impl WholeTiles for Totals {
         let (mut all, mut some) = (true, false);
         for of in &self.fields {
             let (aggregator, unknown) = (&of.aggregator, of.unknown);
-            let field = same_field(fragment, aggregator.column_type());
+            let field = same_field(fragment, &aggregator.column_type);
             let mut known =
                 field.map(|field| tile_facts(fragment, field, tile.tile, tile.cell_num));
             if let Some(known) = &mut known {

@@ -71,8 +71,11 @@ impl DenseQuery {
             .collect();
 
         // 2. Cells of fixed length, all fields at once, and then var-length ones.
-        let fixed = outs.iter_mut().filter_map(FieldOut::fixed_again).collect();
-        self.fixed(batch, fixed).await?;
+        let fixed = outs.iter_mut().filter_map(|out| match out {
+            FieldOut::Fixed(out) => Some(out),
+            _ => None,
+        });
+        self.fixed(batch, fixed.collect()).await?;
         let mut columns = Vec::with_capacity(self.fields.len());
         for field in &self.fields {
             self.operation.check()?;
@@ -162,7 +165,7 @@ impl DenseQuery {
     }
 
     /// Fills fixed-length columns.
-    async fn fixed(&self, batch: &BatchPlan, mut outs: Vec<FixedOut<'_>>) -> Result<()> {
+    async fn fixed(&self, batch: &BatchPlan, mut outs: Vec<&mut FixedOut<'_>>) -> Result<()> {
         for out in &mut outs {
             if let Field::Dimension(d) = out.field.field {
                 self.coordinates(batch, d, out.data);
@@ -207,7 +210,7 @@ impl DenseQuery {
         &self,
         batch: &BatchPlan,
         tasks: &[TileTask],
-        outs: &mut [FixedOut<'_>],
+        outs: &mut [&mut FixedOut<'_>],
         fetched: Option<&FetchedTiles>,
     ) -> Result<()> {
         let layers = self.layers(batch, tasks, outs)?;
@@ -266,7 +269,7 @@ impl DenseQuery {
         &'a self,
         batch: &BatchPlan,
         tasks: &[TileTask],
-        outs: &'o mut [FixedOut<'_>],
+        outs: &'o mut [&mut FixedOut<'_>],
     ) -> Result<Vec<Layer<'a, 'o>>> {
         let mut layers = Vec::with_capacity(outs.len());
         for out in outs {

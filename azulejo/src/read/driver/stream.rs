@@ -166,9 +166,11 @@ impl Stream for ReadStream {
 
 #[cfg(feature = "arrow")]
 mod record_batches {
-    use super::{Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready};
+    use super::{
+        Arc, BoundOptions, Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready,
+    };
+    use crate::column::BatchColumn;
     use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
-    use crate::column::{BatchColumn, BatchColumns};
     use arrow_array::RecordBatch;
     use arrow_schema::SchemaRef;
 
@@ -211,42 +213,35 @@ mod record_batches {
         /// # Errors
         /// Those of [`ArrowConverter::new`].
         pub fn schema(&self) -> Result<Option<SchemaRef>> {
-            if let Some(converter) = &self.converter {
-                return Ok(Some(converter.schema()));
+            let types = |bound: &Arc<BoundOptions>| {
+                let types = bound.fields.iter().map(|field| &field.column_type);
+                ArrowConverter::new(types, self.options).map(|converter| converter.schema())
+            };
+            match &self.converter {
+                Some(converter) => Ok(Some(converter.schema())),
+                None => self.cells.bound.as_ref().map(types).transpose(),
             }
-            let Some(bound) = &self.cells.bound else {
-                return Ok(None);
-            };
-            let types = bound.fields.iter().map(|field| &field.column_type);
-            Ok(Some(ArrowConverter::new(types, self.options)?.schema()))
-        }
-
-        /// The next rows of the cells that are here.
-        fn next_piece(&mut self) -> Option<Result<RecordBatch>> {
-            Pieces::next_of(&mut self.pieces, self.converter.as_ref()?)
-        }
-
-        fn take_cells(&mut self, cells: BatchColumns) -> Result<()> {
-            let converter = match &mut self.converter {
-                Some(converter) => converter,
-                none => {
-                    let types = cells.columns.iter().map(BatchColumn::column_type);
-                    none.insert(ArrowConverter::new(types, self.options)?)
-                }
-            };
-            self.pieces = Some(Pieces::of(cells, converter)?);
-            Ok(())
         }
 
         fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
             loop {
-                if let Some(piece) = self.next_piece() {
+                // The next rows of the cells that are here.
+                if let Some(converter) = &self.converter
+                    && let Some(piece) = Pieces::next_of(&mut self.pieces, converter)
+                {
                     return Poll::Ready(piece.map(Some));
                 }
-                match ready!(self.cells.poll_batch(cx)) {
-                    Some(cells) => self.take_cells(cells?)?,
-                    None => return Poll::Ready(Ok(None)),
-                }
+                let Some(cells) = ready!(self.cells.poll_batch(cx)).transpose()? else {
+                    return Poll::Ready(Ok(None));
+                };
+                let converter = match &mut self.converter {
+                    Some(converter) => converter,
+                    none => {
+                        let types = cells.columns.iter().map(BatchColumn::column_type);
+                        none.insert(ArrowConverter::new(types, self.options)?)
+                    }
+                };
+                self.pieces = Some(Pieces::of(cells, converter)?);
             }
         }
     }

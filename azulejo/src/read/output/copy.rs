@@ -7,12 +7,6 @@ use crate::read::{BoundField, FillProgress};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What was copied, and which buffer was the first without room.
-pub(in crate::read) struct Copied {
-    pub(in crate::read) cells: usize,
-    pub(in crate::read) too_small: Option<Error>,
-}
-
 /// Bytes that are copied in one go.
 const PIECE: usize = 256 * 1024;
 
@@ -64,14 +58,15 @@ impl<'a> CopyPiece<'a> {
     }
 }
 
-/// Copies the cells from `done` on behind those that `progress` counts.
+/// Copies the cells from `done` on behind those that `progress` counts: how many, and which buffer was
+/// the first without room.
 pub(in crate::read) fn copy(
     context: &Context,
     batch: &ColumnSet,
     done: usize,
     out: &mut [ColumnMut<'_>],
     progress: &mut FillProgress,
-) -> Copied {
+) -> (usize, Option<Error>) {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;
     for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written)
@@ -117,7 +112,7 @@ pub(in crate::read) fn copy(
         context.install(|| pieces.into_par_iter().for_each(CopyPiece::copy));
     }
     progress.cells += cells;
-    Copied { cells, too_small }
+    (cells, too_small)
 }
 
 /// Cells that all buffers have room for, the bytes of var-length values aside.

@@ -53,15 +53,6 @@ impl<'o> FixedOut<'o> {
         }
     }
 
-    /// The same memory for a while.
-    pub fn again(&mut self) -> FixedOut<'_> {
-        FixedOut {
-            field: self.field,
-            data: self.data,
-            validity: self.validity.as_deref_mut(),
-        }
-    }
-
     /// The cells, once they are filled.
     pub fn view(&self, cell_num: usize) -> FieldView<'_> {
         FieldView {

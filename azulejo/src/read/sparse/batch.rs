@@ -119,7 +119,7 @@ pub(super) async fn columns_of(
         _ => {
             let as_words = columns::as_words(query, &slots, words);
             let of = (cells, slots.len());
-            OutputMemory::own_words(&query.fields, &as_words, of, query.fetcher.pool())?
+            OutputMemory::own(&query.fields, &as_words, of, query.fetcher.pool())?
         }
     };
     let outs = memory.outs(&query.fields, cells)?;

@@ -7,7 +7,7 @@
 //! order asked for, nothing needs to be compared: its coordinates are not even read, unless they
 //! are asked for.
 
-use super::query::{CellTest, FragmentQuery, SparseQuery};
+use super::query::{FragmentQuery, SparseQuery};
 use super::tile_cells::runs;
 use crate::array::Fragment;
 use crate::column::{FieldView, Tile};
@@ -236,10 +236,10 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
         })?;
         let mut tests = Vec::with_capacity(of.tests.len());
         let mut no_results = false;
-        for (i, cell_test) in of.tests.iter().enumerate() {
-            match tile_verdict(fragment, cell_test, tile, cells)? {
+        for (i, test) in of.tests.iter().enumerate() {
+            match verdict(&test.condition, &test.fields, fragment, tile, cells)? {
                 Tri::AllTrue => {}
-                Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
+                Tri::AllFalse if test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
             }
         }
@@ -267,15 +267,6 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
     counts.add_tiles(tiles.len());
     counts.add_pruned(pruned);
     Ok(tiles)
-}
-
-/// Whether all, no or some cells of a tile meet a condition.
-fn tile_verdict(fragment: &Fragment, test: &CellTest, tile: usize, cell_num: u64) -> Result<Tri> {
-    match test.condition.constant() {
-        Some(true) => Ok(Tri::AllTrue),
-        Some(false) => Ok(Tri::AllFalse),
-        None => verdict(&test.condition, &test.fields, fragment, tile, cell_num),
-    }
 }
 
 /// Sorts tiles by their lower bounds.

@@ -115,18 +115,12 @@ impl<'a> BatchTile<'a> {
 
     /// Fields that say which cells exist and are selected, and in which order.
     pub(super) fn key_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let mut fields: Vec<Field> = match self.keyed {
-            true => (0..query.order.dimensions().len())
-                .map(Field::Dimension)
-                .collect(),
-            false => self
-                .tile
-                .dimensions
-                .iter()
-                .copied()
-                .map(Field::Dimension)
-                .collect(),
+        let dimensions = match self.keyed {
+            true => (0..query.order.dimensions().len()).collect(),
+            false => self.tile.dimensions.clone(),
         };
+        let dimensions = dimensions.into_iter();
+        let mut fields: Vec<Field> = dimensions.map(Field::Dimension).collect();
         let decides = self.keyed && self.of.merges;
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
         {

@@ -206,7 +206,7 @@ impl WindowPiece {
         slot.loaded.clone_from(&self.loaded);
         slot.selected = RowSelection::All(self.cells);
         let last = match end {
-            Some(end) => first_from(query, &slot, first, end)?,
+            Some(end) => first_that(query, &slot, first, |cell| cell >= end)?,
             None => self.cells,
         };
         self.taken = last;
@@ -256,7 +256,7 @@ fn pick(
     for slot in members.iter_mut().filter(|slot| slot.selected.len() > 0) {
         let len = u32::try_from(slot.selected.len()).unwrap_or(u32::MAX);
         let place = |bound: Option<&CellBound>, none: u32| match bound {
-            Some(bound) => first_from(query, slot, 0, bound),
+            Some(bound) => first_that(query, slot, 0, |cell| cell >= bound),
             None => Ok(none),
         };
         let (first, last) = (place(from, 0)?, place(to, len)?);
@@ -275,7 +275,7 @@ fn pick(
 /// Drops the cells of slots, which are in order, from a bound on.
 fn cut_off(query: &SparseQuery, slots: &mut [BatchTile<'_>], bound: &CellBound) -> Result<()> {
     for slot in slots.iter_mut().filter(|slot| slot.selected.len() > 0) {
-        let end = first_from(query, slot, 0, bound)?;
+        let end = first_that(query, slot, 0, |cell| cell >= bound)?;
         if (end as usize) < slot.selected.len() {
             slot.compact(query, (0..end).collect());
         }
@@ -335,18 +335,8 @@ fn cell_at(query: &SparseQuery, slot: &BatchTile<'_>, at: u32) -> Result<CellBou
     Ok(slot.place_of(bound))
 }
 
-/// The first of a slot's selected cells, which are in order, that is not below a bound; it is known
-/// not to lie before `start`.
-fn first_from(
-    query: &SparseQuery,
-    slot: &BatchTile<'_>,
-    start: u32,
-    bound: &CellBound,
-) -> Result<u32> {
-    first_that(query, slot, start, |cell| cell >= bound)
-}
-
-/// As [`first_from`], the first from which on something is true of all cells.
+/// The first of a slot's selected cells, which are in order, from which on something is true of all;
+/// it is known not to lie before `start`.
 fn first_that(
     query: &SparseQuery,
     slot: &BatchTile<'_>,
