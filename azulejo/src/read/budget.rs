@@ -15,11 +15,10 @@ pub(super) const SMALL_BATCH_BYTES: u64 = 16 << 20;
 /// |---|---|---|
 /// | `total` | all | all but the cache |
 /// | `result` | 3/4: the rest is for tiles | all, or 3/4 where tiles are prefetched meanwhile |
-/// | `tiles` | 1/4: tiles under way are short-lived | 1/2: what is selected of them is held beside them |
+/// | `tiles` | 1/4: tiles under way are short-lived | 1/2: what is selected of them is held beside them. Windows, too: tiles under way, then the batches made out of one, have half of the rest; its many small pieces the other half, as allocators keep gaps |
 /// | `group` | 1/16: one is decoded while the next ones travel | 1/4 |
 /// | `prefetch` | 1/8: half of what tiles may take | 1/4: what `result` leaves |
 /// | `part` | - | 1/8: parts of long clusters shall fit a cache |
-/// | `window` | - | 1/2: tiles under way, then the batches made out of it, have half of the rest; its many small pieces the other half, as allocators keep gaps |
 /// | `cache` | - | at most 1/16 |
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
@@ -27,7 +26,7 @@ pub(super) struct Budget {
     pub total: u64,
     /// A batch: cells in their final place, and what bringing them in order takes.
     pub result: u64,
-    /// Tiles at a time, stored and decoded.
+    /// Tiles at a time, stored and decoded; or the cells that come next of too many of them.
     pub tiles: u64,
     /// Tiles that are fetched or decoded together.
     pub group: u64,
@@ -35,8 +34,6 @@ pub(super) struct Budget {
     pub prefetch: u64,
     /// A part of tiles that could be cut anywhere.
     pub part: u64,
-    /// Cells that come next of tiles too many of which overlap.
-    pub window: u64,
     /// Decoded tiles that stay for the array's next queries.
     pub cache: u64,
     /// What a batch costs where the caller does not want all cells in one piece.
@@ -54,7 +51,6 @@ impl Budget {
             group: tiles / 4,
             prefetch: tiles / 2,
             part: bytes,
-            window: 0,
             cache: 0,
             batch: batch.unwrap_or(BATCH_BYTES),
         }
@@ -73,7 +69,6 @@ impl Budget {
             group: total / 4,
             prefetch,
             part: (total / 8).max(1),
-            window: total / 2,
             cache,
             batch: batch.unwrap_or(BATCH_BYTES),
         }
@@ -100,16 +95,8 @@ pub(super) struct WantedBatch {
     pub most: u64,
     /// Whether it may be as large as the budget allows, as all cells are wanted in one piece.
     pub few_batches: bool,
-}
-
-impl WantedBatch {
-    /// Cells of which no more than so many are wanted.
-    pub fn of(most: u64) -> Self {
-        Self {
-            most,
-            few_batches: false,
-        }
-    }
+    /// Whether texts may come as words.
+    pub words: bool,
 }
 
 /// How many cells the batches of a read have looked at, which says how large the next one may be

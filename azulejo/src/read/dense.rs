@@ -166,16 +166,12 @@ impl DenseReader {
     }
 
     /// The next cells, at least one; `None` at the end.
-    pub async fn next(
-        &mut self,
-        output: Output<'_, '_>,
-        wanted: WantedBatch,
-    ) -> Result<Option<Batch>> {
+    pub async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
         self.query.operation.check()?;
         if self.matching_only {
-            let cells = self.next_matching(&output, wanted).await?;
-            return Ok(cells.map(Batch::Own));
+            return Ok(self.next_matching(&output).await?.map(Batch::Own));
         }
+        let wanted = output.wanted;
         let is_direct = self.is_direct();
         if is_direct && output.is_full() && !self.walk.is_done() {
             return Ok(Some(Batch::NoRoom));
@@ -198,15 +194,12 @@ impl DenseReader {
 
         // 2. The memory, and the cells in it.
         let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let words = output.words();
-        let mut memory = match output {
-            Output::Caller {
-                columns, progress, ..
-            } if room.is_some() => OutputMemory::Caller(columns, progress),
+        let mut memory = match output.caller {
+            Some(memory) if room.is_some() => OutputMemory::Caller(memory),
             _ => OutputMemory::own(fields, &[], (plan.cells, 0), self.query.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let filling = self.query.cells(&plan, outs, Unmatched::Fill, words);
+        let filling = self.query.cells(&plan, outs, Unmatched::Fill, wanted.words);
         let (filled, _) = filling.await?;
         Ok(Some(
             match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
@@ -217,11 +210,8 @@ impl DenseReader {
     }
 
     /// The next cells that some fragment has and that match the condition.
-    async fn next_matching(
-        &mut self,
-        output: &Output<'_, '_>,
-        wanted: WantedBatch,
-    ) -> Result<Option<BatchColumns>> {
+    async fn next_matching(&mut self, output: &Output<'_, '_>) -> Result<Option<BatchColumns>> {
+        let wanted = output.wanted;
         let small = self.is_small(output);
         // A tile is decoded for one of its cells as for all of them.
         let least = match self.query.condition {
@@ -237,7 +227,7 @@ impl DenseReader {
         };
         loop {
             let cells = self.looked_at.enough(wanted.most).max(least).min(largest);
-            let next = self.next_cells(cells, small, output.words(), None);
+            let next = self.next_cells(cells, small, wanted.words, None);
             let Some((columns, mask, _)) = next.await? else {
                 return Ok(None);
             };
@@ -354,7 +344,7 @@ impl DenseReader {
     /// Whether batches are small: they are copied to memory that may have no room for all of their
     /// cells.
     fn is_small(&self, output: &Output<'_, '_>) -> bool {
-        matches!(output, Output::Caller { .. }) && self.query.fetcher.streams()
+        output.caller.is_some() && self.query.fetcher.streams()
     }
 
     /// Whether threads read what they decode: then batches that nobody wants to have may be small.

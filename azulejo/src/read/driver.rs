@@ -10,7 +10,7 @@ use super::bind;
 use super::budget::WantedBatch;
 use super::dense::DenseReader;
 use super::fetch::{Fetcher, Waiting, block_on};
-use super::output::{Batch, Output, batch_columns, copy, own_columns};
+use super::output::{Batch, CallerMemory, Output, batch_columns, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadCounts, ReadOptions};
@@ -52,10 +52,10 @@ impl PlannedReader {
         })
     }
 
-    async fn next(&mut self, output: Output<'_, '_>, wanted: WantedBatch) -> Result<Option<Batch>> {
+    async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
         match self {
-            Self::Dense(reader) => reader.next(output, wanted).await,
-            Self::Sparse(reader) => reader.next(output, wanted).await,
+            Self::Dense(reader) => reader.next(output).await,
+            Self::Sparse(reader) => reader.next(output).await,
             Self::Ended => Ok(None),
         }
     }
@@ -69,19 +69,19 @@ impl ArrayReader {
         Ok(Self {
             plan: operation.drives(planning).await?,
             operation,
-            wanted: WantedBatch::of(options.limit.unwrap_or(u64::MAX)),
+            wanted: Output::own(options.limit.unwrap_or(u64::MAX)).wanted,
         })
     }
 
     /// The next cells; errors end the query.
-    async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
-        let most = self.wanted.most;
+    async fn next(&mut self, caller: Option<CallerMemory<'_, '_>>) -> Result<Option<Batch>> {
+        let (wanted, most) = (self.wanted, self.wanted.most);
         if most == 0 {
             return Ok(None);
         }
-        output.limit(most);
+        let mut output = Output { caller, wanted };
         let before = output.cells();
-        let reading = self.plan.next(output.again(), self.wanted);
+        let reading = self.plan.next(output.again());
         let batch = self.operation.drives(reading).await;
         let batch = match batch.inspect_err(|_| self.plan = PlannedReader::Ended)? {
             Some(Batch::Own(cells)) if cells.cell_num as u64 > most => {
@@ -158,8 +158,6 @@ pub struct Reader {
     context: Context,
     options: BoundOptions,
     source: ArrayReader,
-    /// Whether texts may come as words: then only [`Self::next_batch`] takes batches.
-    words: bool,
     /// Until cells were given out.
     beginning: Option<Beginning>,
     /// Cells that a caller's buffers had no room for, and how many of them are done.
@@ -176,7 +174,10 @@ impl Reader {
         let Some(mut reader) = anew else {
             return false;
         };
-        reader.wanted.few_batches = self.source.wanted.few_batches;
+        reader.wanted = WantedBatch {
+            most: reader.wanted.most,
+            ..self.source.wanted
+        };
         self.source = reader;
         true
     }
@@ -213,7 +214,6 @@ impl Reader {
             context: array.context().clone(),
             source: block_on(ArrayReader::new(array, &options, Waiting::Blocks))?,
             options,
-            words: false,
             // What is merged is what was chosen, or nothing.
             beginning: None,
             rest: None,
@@ -284,12 +284,12 @@ impl Reader {
             let (batch, done) = match self.rest.take() {
                 Some(rest) => rest,
                 None => {
-                    let output = Output::Caller {
+                    let memory = CallerMemory {
                         room: copy::room_of(&self.options.fields, columns),
                         columns: &mut *columns,
                         progress: &mut progress,
                     };
-                    match block_on(self.source.next(output)) {
+                    match block_on(self.source.next(Some(memory))) {
                         Err(error) if self.begins_anew(&error) => {
                             progress = nothing(columns.len());
                             continue;
@@ -348,8 +348,7 @@ impl Reader {
         if let Some((batch, done)) = self.rest.take() {
             return Ok(Some(batch.slice(done..batch.cell_num).into()));
         }
-        let output = Output::Own { words: self.words };
-        let batch = block_on(self.source.next(output))?;
+        let batch = block_on(self.source.next(None))?;
         batch.map(batch_columns).transpose()
     }
 }
@@ -380,7 +379,6 @@ impl Array {
             context: self.context().clone(),
             source: block_on(beginning.reader(&options, Waiting::Blocks))?,
             options,
-            words: false,
             beginning: Some(beginning),
             rest: None,
         })

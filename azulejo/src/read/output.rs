@@ -9,28 +9,29 @@ pub(super) use fixed::{FixedBuffer, FixedOut};
 pub(super) use var::VarOut;
 pub(super) use words::{WordsBuffer, WordsOut};
 
+use super::budget::WantedBatch;
 use super::{BoundField, FillProgress};
 use crate::buffer_pool::BufferPool;
 use crate::column::{BatchColumn, BatchColumns, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
 
-/// Where the next cells go.
-pub(super) enum Output<'c, 'o> {
-    /// To memory of their own.
-    Own {
-        /// Whether texts may come as words.
-        words: bool,
-    },
-    /// To the caller's, as long as it has room for all of a batch; else to memory of their own.
-    Caller {
-        /// A buffer for every field.
-        columns: &'c mut [ColumnMut<'o>],
-        /// Cells that the buffers have room for, the bytes of var-length values aside.
-        room: usize,
-        /// What lies in them already.
-        progress: &'c mut FillProgress,
-    },
+/// Where the next cells go, and what is wanted of them.
+pub(super) struct Output<'c, 'o> {
+    /// The caller's memory, which takes them as long as it has room for all of a batch; else they go
+    /// to memory of their own.
+    pub caller: Option<CallerMemory<'c, 'o>>,
+    pub wanted: WantedBatch,
+}
+
+/// A caller's memory.
+pub(super) struct CallerMemory<'c, 'o> {
+    /// A buffer for every field.
+    pub columns: &'c mut [ColumnMut<'o>],
+    /// Cells that the buffers have room for, the bytes of var-length values aside.
+    pub room: usize,
+    /// What lies in them already.
+    pub progress: &'c mut FillProgress,
 }
 
 /// The next cells.
@@ -45,64 +46,54 @@ pub(super) enum Batch {
 }
 
 impl<'o> Output<'_, 'o> {
-    /// The same for a while.
-    pub fn again(&mut self) -> Output<'_, 'o> {
-        match self {
-            Self::Own { words } => Output::Own { words: *words },
-            Self::Caller {
-                columns,
-                room,
-                progress,
-            } => Output::Caller {
-                columns,
-                room: *room,
-                progress,
+    /// Memory of their own for `most` cells, or fewer.
+    pub fn own(most: u64) -> Self {
+        Self {
+            caller: None,
+            wanted: WantedBatch {
+                most,
+                few_batches: false,
+                words: false,
             },
         }
     }
 
-    /// Counts on room for `cells` more cells at most.
-    pub fn limit(&mut self, cells: u64) {
-        if let Self::Caller { room, progress, .. } = self {
-            let cells = usize::try_from(cells).unwrap_or(usize::MAX);
-            *room = (*room).min(progress.cells.saturating_add(cells));
+    /// The same for a while.
+    pub fn again(&mut self) -> Output<'_, 'o> {
+        let caller = self.caller.as_mut().map(|memory| CallerMemory {
+            columns: &mut *memory.columns,
+            room: memory.room,
+            progress: &mut *memory.progress,
+        });
+        Output {
+            caller,
+            wanted: self.wanted,
         }
-    }
-
-    /// Whether texts may come as words.
-    pub fn words(&self) -> bool {
-        matches!(self, Self::Own { words: true })
     }
 
     /// Cells that lie in the caller's memory.
     pub fn cells(&self) -> usize {
-        match self {
-            Self::Own { .. } => 0,
-            Self::Caller { progress, .. } => progress.cells,
-        }
+        let memory = self.caller.as_ref();
+        memory.map_or(0, |memory| memory.progress.cells)
     }
 
-    /// Cells that the caller still has room for; `None` if the memory is not the caller's.
+    /// Cells that the caller still has room for, and wants; `None` if the memory is not the caller's.
     pub fn room(&self) -> Option<usize> {
-        match self {
-            Self::Own { .. } => None,
-            Self::Caller { room, progress, .. } => Some(room.saturating_sub(progress.cells)),
-        }
+        let most = usize::try_from(self.wanted.most).unwrap_or(usize::MAX);
+        let room = self.caller.as_ref()?.room.saturating_sub(self.cells());
+        Some(room.min(most))
     }
 
     /// Whether the caller's memory has no room, but cells.
     pub fn is_full(&self) -> bool {
-        match self {
-            Self::Own { .. } => false,
-            Self::Caller { progress, .. } => progress.cells > 0 && self.room() == Some(0),
-        }
+        self.cells() > 0 && self.room() == Some(0)
     }
 }
 
 /// Memory for the cells of a batch.
 pub(super) enum OutputMemory<'c, 'o> {
     Own(Vec<OwnBuffer>),
-    Caller(&'c mut [ColumnMut<'o>], &'c mut FillProgress),
+    Caller(CallerMemory<'c, 'o>),
 }
 
 /// Memory of ours for the cells of a field.
@@ -158,7 +149,7 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                 };
                 return Ok(outs.map(out).collect());
             }
-            Self::Caller(columns, progress) => (columns, progress),
+            Self::Caller(memory) => (&mut *memory.columns, &mut *memory.progress),
         };
         let places = progress.cells..progress.cells + cells;
         let mut outs = Vec::with_capacity(fields.len());
@@ -202,8 +193,8 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                     columns: columns.collect::<Result<_>>()?,
                 }))
             }
-            Self::Caller(_, progress) => {
-                progress.cells += cell_num;
+            Self::Caller(memory) => {
+                memory.progress.cells += cell_num;
                 Ok(Batch::Placed)
             }
         }

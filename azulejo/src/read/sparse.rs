@@ -61,11 +61,8 @@ impl SparseReader {
     }
 
     /// The next cells, at least one; `None` at the end.
-    pub async fn next(
-        &mut self,
-        mut output: Output<'_, '_>,
-        wanted: WantedBatch,
-    ) -> Result<Option<Batch>> {
+    pub async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
+        let wanted = output.wanted;
         loop {
             self.query.operation.check()?;
             if let Some(window) = &mut self.window {
@@ -124,7 +121,7 @@ impl SparseReader {
     /// How many of the fragments can be merged at a time without decoding each of their tiles too
     /// often; `None`: all of them.
     pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
-        let room = self.query.budget.window.saturating_mul(DECODED_AT_MOST - 1);
+        let room = self.query.budget.tiles.saturating_mul(DECODED_AT_MOST - 1);
         let mut deepest = Overlap::default();
         let mut cluster = 0;
         while let Some(next) = self.plan.clusters.get(cluster) {

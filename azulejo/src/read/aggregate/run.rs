@@ -7,7 +7,7 @@ use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::bind::{bind, same_field};
-use crate::read::budget::{SMALL_BATCH_BYTES, WantedBatch};
+use crate::read::budget::SMALL_BATCH_BYTES;
 use crate::read::dense::DenseReader;
 use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
@@ -21,9 +21,6 @@ use std::collections::BTreeSet;
 
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
-
-/// Batches are looked at here.
-const OWN: Output<'_, '_> = Output::Own { words: false };
 
 /// As [`Array::aggregate`], by whoever waits; from the beginning where files were vacuumed meanwhile.
 async fn aggregate(
@@ -120,7 +117,7 @@ async fn aggregate_once(
         let mut reader = SparseReader::new(array, &bound, waiting).await?;
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
-        while let Some(batch) = reader.next(OWN, WantedBatch::of(u64::MAX)).await? {
+        while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
         if !totals.later.is_empty() {
@@ -130,7 +127,7 @@ async fn aggregate_once(
             let mut reader = SparseReader::new(array, bound, waiting).await?;
             reader.keep_only(&totals.later);
             let mut left = totals.later_cells;
-            while let Some(batch) = reader.next(OWN, WantedBatch::of(u64::MAX)).await? {
+            while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
                 let batch = own_columns(batch)?;
                 left = left.saturating_sub(batch.cell_num as u64);
                 totals.update_apart(array.context(), &batch)?;
@@ -156,7 +153,7 @@ async fn take_first(
     if !array.schema().is_dense() {
         let mut reader = SparseReader::new(array, bound, waiting).await?;
         while left > 0 {
-            let Some(batch) = reader.next(OWN, WantedBatch::of(left)).await? else {
+            let Some(batch) = reader.next(Output::own(left)).await? else {
                 break;
             };
             let cells = own_columns(batch)?;

@@ -8,7 +8,7 @@ use crate::read::BoundOptions;
 use crate::read::ReadOptions;
 use crate::read::bind::bind;
 use crate::read::fetch::Waiting;
-use crate::read::output::{Output, batch_columns};
+use crate::read::output::batch_columns;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
@@ -107,7 +107,8 @@ async fn first(
 }
 
 async fn next(mut reader: ArrayReader, words: bool) -> Result<Option<(BatchColumns, ArrayReader)>> {
-    match reader.next(Output::Own { words }).await? {
+    reader.wanted.words = words;
+    match reader.next(None).await? {
         Some(batch) => Ok(Some((batch_columns(batch)?, reader))),
         None => Ok(None),
     }

@@ -109,12 +109,10 @@ pub(super) async fn columns_of(
     }
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
-    let (room, words) = (output.room().unwrap_or(0), output.words());
-    let mut memory = match output {
-        Output::Caller {
-            columns, progress, ..
-        } if cells <= room && columns::have_room(query, &slots, columns, progress)? => {
-            OutputMemory::Caller(columns, progress)
+    let (room, words) = (output.room().unwrap_or(0), output.wanted.words);
+    let mut memory = match output.caller {
+        Some(memory) if cells <= room && columns::have_room(query, &slots, &memory)? => {
+            OutputMemory::Caller(memory)
         }
         _ => {
             let as_words = columns::as_words(query, &slots, words);

@@ -6,14 +6,14 @@ use super::query::SparseQuery;
 use super::tile::BatchTile;
 use super::tile_cells::{runs, single};
 use super::tiles::{self, WantedTile, tiles_per_task};
-use crate::column::{BatchColumn, ColumnMut};
+use crate::column::BatchColumn;
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
-use crate::read::output::{FieldOut, FixedOut, WordsOut};
+use crate::read::output::{CallerMemory, FieldOut, FixedOut, WordsOut};
 use crate::read::parallel::{UnusedBytes, each};
-use crate::read::{BoundField, Cells, FillProgress, Tile};
+use crate::read::{BoundField, Cells, Tile};
 use crate::space::CellSlab;
 use azulejo_format::filter::StringWords;
 use std::ops::Range;
@@ -24,15 +24,14 @@ pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
 }
 
 /// Whether a caller's buffers, one for each field, have room for the values of all cells of slots
-/// behind those that `progress` counts. What the metadata says of the tiles is enough, as decoded
+/// behind those that are there. What the metadata says of the tiles is enough, as decoded
 /// tiles are as long as it says.
 pub(super) fn have_room(
     query: &SparseQuery,
     slots: &[BatchTile<'_>],
-    columns: &[ColumnMut<'_>],
-    progress: &FillProgress,
+    memory: &CallerMemory<'_, '_>,
 ) -> Result<bool> {
-    let memory = columns.iter().zip(&progress.written);
+    let memory = memory.columns.iter().zip(&memory.progress.written);
     for (i, (bound, (column, written))) in query.fields.iter().zip(memory).enumerate() {
         if !bound.column_type.is_var() {
             continue;

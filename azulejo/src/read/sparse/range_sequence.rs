@@ -12,7 +12,6 @@ use crate::column::{BatchColumn, BatchColumns, ColumnSet};
 use crate::error::{Error, Result};
 use crate::read::BoundOptions;
 use crate::read::bind::stored_field;
-use crate::read::budget::WantedBatch;
 use crate::read::fetch::Waiting;
 use crate::read::output::{Batch, Output, batch_columns};
 use crate::space::{DimSelection, Layout, Subarray, first_where};
@@ -68,19 +67,15 @@ impl RangeSequence {
     }
 
     /// As [`SparseReader::next`].
-    pub async fn next(
-        &mut self,
-        mut output: Output<'_, '_>,
-        wanted: WantedBatch,
-    ) -> Result<Option<Batch>> {
+    pub async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
         loop {
-            let batch = self.reader.next(output.again(), wanted).await?;
+            let batch = self.reader.next(output.again()).await?;
             if batch.is_some() {
                 return Ok(batch);
             }
             let some = self.later.len().min(self.together);
             if some >= MANY {
-                match self.next_together(some, output.words()).await? {
+                match self.next_together(some, output.wanted.words).await? {
                     Some(cells) if cells.cell_num > 0 => return Ok(Some(Batch::Own(cells))),
                     Some(_) => {}
                     None => self.together = some / 4,
@@ -160,12 +155,13 @@ impl RangeSequence {
 
     /// All cells of a read, if they are no more than one batch.
     async fn one_batch(&self, options: &BoundOptions, words: bool) -> Result<Option<BatchColumns>> {
-        let all = WantedBatch::of(u64::MAX);
+        let mut output = Output::own(u64::MAX);
+        output.wanted.words = words;
         let mut reader = SparseReader::new(&self.array, options, self.waiting).await?;
-        let Some(batch) = reader.next(Output::Own { words }, all).await? else {
+        let Some(batch) = reader.next(output.again()).await? else {
             return Ok(Some(ColumnSet::default().into()));
         };
-        match reader.next(Output::Own { words }, all).await? {
+        match reader.next(output.again()).await? {
             Some(_) => Ok(None),
             None => batch_columns(batch).map(Some),
         }

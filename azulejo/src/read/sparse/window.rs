@@ -70,7 +70,7 @@ pub(super) fn room(query: &SparseQuery, tiles: &[&PlannedTile]) -> Option<(u64, 
     let two = largest.saturating_mul(2).min(budget.tiles);
     let under_way = (budget.total / 4).max(two).max(largest);
     // Where one tile is nearly all of the budget, each window would be a few cells.
-    let window = budget.total.checked_sub(under_way)?.min(budget.window);
+    let window = budget.total.checked_sub(under_way)?.min(budget.tiles);
     (window >= budget.total / 4).then_some((under_way, window))
 }
 
