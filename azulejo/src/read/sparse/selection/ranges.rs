@@ -227,38 +227,28 @@ fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &
         .data
         .chunks_exact(T::SIZE)
         .map(|v| T::read(v).ordinal());
-    match ranges {
-        [] => mask.fill(0),
-        [(low, high)] => {
-            for (m, value) in mask.iter_mut().zip(values) {
-                *m &= u8::from(value >= *low && value <= *high);
-            }
+    // Neighbours in a sorted tile usually fall into the same range, or into the same gap.
+    let mut near = 0..=0;
+    let mut inside = false;
+    let mut known = false;
+    for (m, value) in mask.iter_mut().zip(values) {
+        if *m == 0 {
+            continue;
         }
-        _ => {
-            // Neighbours in a sorted tile usually fall into the same range, or into the same gap.
-            let mut near = 0..=0;
-            let mut inside = false;
-            let mut known = false;
-            for (m, value) in mask.iter_mut().zip(values) {
-                if *m == 0 {
-                    continue;
+        if !(known && near.contains(&value)) {
+            let after = ranges.partition_point(|r| r.0 <= value);
+            let before = after.checked_sub(1).and_then(|i| ranges.get(i));
+            inside = before.is_some_and(|r| r.1 >= value);
+            near = match before {
+                Some(&(low, high)) if inside => low..=high,
+                _ => {
+                    let low = before.map_or(0, |r| r.1.saturating_add(1));
+                    low..=ranges.get(after).map_or(u64::MAX, |r| r.0 - 1)
                 }
-                if !(known && near.contains(&value)) {
-                    let after = ranges.partition_point(|r| r.0 <= value);
-                    let before = after.checked_sub(1).and_then(|i| ranges.get(i));
-                    inside = before.is_some_and(|r| r.1 >= value);
-                    near = match before {
-                        Some(&(low, high)) if inside => low..=high,
-                        _ => {
-                            let low = before.map_or(0, |r| r.1.saturating_add(1));
-                            low..=ranges.get(after).map_or(u64::MAX, |r| r.0 - 1)
-                        }
-                    };
-                    known = true;
-                }
-                *m = u8::from(inside);
-            }
+            };
+            known = true;
         }
+        *m = u8::from(inside);
     }
 }
 
