@@ -12,7 +12,7 @@ use crate::read::output::batch_columns;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 /// A query under way, as a stream of batches: those of a [`Reader`](crate::read::Reader), by the
@@ -44,24 +44,21 @@ use std::task::{Context, Poll, ready};
 pub struct ReadStream {
     state: StreamState,
     /// What is asked for, once the read has begun.
-    bound: Option<Arc<BoundOptions>>,
+    bound: Arc<OnceLock<BoundOptions>>,
     /// Whether texts may come as words: then only [`Self::poll_batch`] takes batches.
     words: bool,
 }
 
 /// How far a stream is.
 enum StreamState {
-    /// The names of the array are looked up, or will be.
-    Binds(Array, Binding),
+    /// Nobody has polled it.
+    Begins(Array, Box<ReadOptions>),
     /// A batch was given out.
     Goes(Box<ArrayReader>),
     /// The next one is under way.
     Reads(NextBatch),
     Ended,
 }
-
-/// What is asked for, in terms of the array.
-type Binding = Pin<Box<dyn Future<Output = Result<BoundOptions>> + Send>>;
 
 /// The next batch, and what reads those behind it.
 type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(BatchColumns, ArrayReader)>>> + Send>>;
@@ -77,11 +74,9 @@ impl Array {
     /// [`Array::read`] are the stream's first item.
     #[must_use]
     pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
-        let array = self.clone();
-        let binding = async move { bind(&array, &options, Waiting::Polls).await };
         ReadStream {
-            state: StreamState::Binds(self.clone(), Box::pin(binding)),
-            bound: None,
+            state: StreamState::Begins(self.clone(), Box::new(options)),
+            bound: Arc::default(),
             words: false,
         }
     }
@@ -89,17 +84,20 @@ impl Array {
 
 async fn first(
     array: Array,
-    options: Arc<BoundOptions>,
+    options: ReadOptions,
+    bound: Arc<OnceLock<BoundOptions>>,
     words: bool,
 ) -> Result<Option<(BatchColumns, ArrayReader)>> {
+    let options = bind(&array, &options, Waiting::Polls).await?;
+    let options = bound.get_or_init(|| options);
     let mut beginning = Beginning::of(&array);
-    let mut reader = beginning.reader(&options, Waiting::Polls).await?;
+    let mut reader = beginning.reader(options, Waiting::Polls).await?;
     loop {
         let error = match next(reader, words).await {
             Ok(batch) => return Ok(batch),
             Err(error) => error,
         };
-        match beginning.anew(&error, &options, Waiting::Polls).await {
+        match beginning.anew(&error, options, Waiting::Polls).await {
             Some(again) => reader = again,
             None => return Err(error),
         }
@@ -119,24 +117,16 @@ impl ReadStream {
     /// end: what a query that finds nothing has.
     #[must_use]
     pub fn empty(&self) -> Option<ColumnSet> {
-        self.bound.as_ref().map(|bound| bound.empty())
+        self.bound.get().map(BoundOptions::empty)
     }
 
     /// The next cells.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BatchColumns>>> {
         let mut running: NextBatch = match std::mem::replace(&mut self.state, StreamState::Ended) {
-            StreamState::Binds(array, mut binding) => match binding.as_mut().poll(cx) {
-                Poll::Pending => {
-                    self.state = StreamState::Binds(array, binding);
-                    return Poll::Pending;
-                }
-                Poll::Ready(Ok(bound)) => {
-                    let bound = Arc::new(bound);
-                    self.bound = Some(Arc::clone(&bound));
-                    Box::pin(first(array, bound, self.words))
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
-            },
+            StreamState::Begins(array, options) => {
+                let bound = Arc::clone(&self.bound);
+                Box::pin(first(array, *options, bound, self.words))
+            }
             StreamState::Goes(reader) => Box::pin(next(*reader, self.words)),
             StreamState::Reads(running) => running,
             StreamState::Ended => return Poll::Ready(None),
@@ -167,9 +157,7 @@ impl Stream for ReadStream {
 
 #[cfg(feature = "arrow")]
 mod record_batches {
-    use super::{
-        Arc, BoundOptions, Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready,
-    };
+    use super::{BoundOptions, Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready};
     use crate::column::BatchColumn;
     use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
     use arrow_array::RecordBatch;
@@ -214,13 +202,13 @@ mod record_batches {
         /// # Errors
         /// Those of [`ArrowConverter::new`].
         pub fn schema(&self) -> Result<Option<SchemaRef>> {
-            let types = |bound: &Arc<BoundOptions>| {
+            let types = |bound: &BoundOptions| {
                 let types = bound.fields.iter().map(|field| &field.column_type);
                 ArrowConverter::new(types, self.options).map(|converter| converter.schema())
             };
             match &self.converter {
                 Some(converter) => Ok(Some(converter.schema())),
-                None => self.cells.bound.as_ref().map(types).transpose(),
+                None => self.cells.bound.get().map(types).transpose(),
             }
         }
 
