@@ -66,6 +66,7 @@ pub(super) fn fill_layers(
     let widest = layers.iter().map(|layer| layer.cell_size).max();
     let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
     let bands = bands(batch, tasks, widest.unwrap_or(1), threads);
+    let outside = || Error::Internal("a band lies outside the output".into());
     let mut work = Vec::with_capacity(bands.len() * layers.len());
     for Layer {
         out,
@@ -111,10 +112,6 @@ pub(super) fn fill_layers(
         0 | 1 => work.into_iter().try_for_each(run),
         _ => each(fetcher.array().context(), work, run).map(drop),
     }
-}
-
-fn outside() -> Error {
-    Error::Internal("a band lies outside the output".into())
 }
 
 /// Consecutive cells of the output, and the tasks that have some of them.
@@ -285,7 +282,7 @@ impl Filler<'_> {
             return Ok(());
         }
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
-        let scatters = part.stores_as_is
+        let scatters = part.pipeline.stores_as_is(&part.ctx)
             && matches!(stored, Stored::File(_))
             && scatter::is_worthwhile(list, copies, size, len);
         let (pool, range) = (self.fetcher.pool(), part.range.clone());
