@@ -20,7 +20,7 @@ use super::budget::{Budget, LookedAt, WantedBatch};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
-use super::output::{Batch, Output, OutputMemory, batch_columns};
+use super::output::{Batch, CallerMemory, Output, OutputMemory, batch_columns};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use super::{BoundOptions, bind};
 use crate::array::Array;
@@ -86,7 +86,7 @@ impl DenseReader {
                 fields.push(bind::field(array, name)?);
             }
         }
-        let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
+        let ascending = plan.is_ascending();
         // Where cells that nobody wrote are no results, nobody walks through what lies between
         // fragments: that may be nearly all of a domain.
         if options.matching_only && matches!(options.subarray, Subarray::Box(_)) {
@@ -139,7 +139,7 @@ impl DenseReader {
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
                 let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
                 SelectionWalk::Tiles {
-                    cutter: Cutter::finished(),
+                    cutter: Cutter::default(),
                     next,
                 }
             }
@@ -192,21 +192,33 @@ impl DenseReader {
             self.prefetch(&plan, small, wanted)?;
         }
 
-        // 2. The memory, and the cells in it.
+        // 2. The cells.
+        let caller = output.caller.filter(|_| room.is_some());
+        let filling = self.cells(&plan, caller, Unmatched::Fill, wanted.words);
+        Ok(Some(filling.await?.0))
+    }
+
+    /// The cells of a plan in their order, and which cells of the plan match the condition, if there is
+    /// one.
+    async fn cells(
+        &self,
+        plan: &BatchPlan,
+        caller: Option<CallerMemory<'_, '_>>,
+        unmatched: Unmatched,
+        words: bool,
+    ) -> Result<(Batch, Option<Vec<u8>>)> {
         let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let mut memory = match output.caller {
-            Some(memory) if room.is_some() => OutputMemory::Caller(memory),
-            _ => OutputMemory::own(fields, &[], (plan.cells, 0), self.query.fetcher.pool())?,
+        let mut memory = match caller {
+            Some(memory) => OutputMemory::Caller(memory),
+            None => OutputMemory::own(fields, &[], (plan.cells, 0), self.query.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
-        let filling = self.query.cells(&plan, outs, Unmatched::Fill, wanted.words);
-        let (filled, _) = filling.await?;
-        Ok(Some(
-            match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
-                (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
-                (batch, _) => batch,
-            },
-        ))
+        let (made, matching) = self.query.cells(plan, outs, unmatched, words).await?;
+        let batch = match (memory.finish(fields, plan.cells, &[], made)?, &plan.order) {
+            (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
+            (batch, _) => batch,
+        };
+        Ok((batch, matching))
     }
 
     /// The next cells that some fragment has and that match the condition.
@@ -260,13 +272,8 @@ impl DenseReader {
         };
         let walked = batch.cells as u64;
         // Points and overlapping ranges may take one cell twice and leave out another.
-        let once = !matches!(self.walk, SelectionWalk::Points { .. })
-            && self
-                .query
-                .plan
-                .selection
-                .iter()
-                .all(AxisSelection::is_ascending);
+        let in_order = !matches!(self.walk, SelectionWalk::Points { .. });
+        let once = in_order && self.query.plan.is_ascending();
         let taken = match whole {
             Some(whole) if once && self.query.condition.is_none() => {
                 self.take_whole(&mut batch, whole).await?
@@ -284,23 +291,16 @@ impl DenseReader {
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
 
-        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let pool = self.query.fetcher.pool();
-        let mut memory = OutputMemory::own(fields, &[], (batch.cells, 0), pool)?;
-        let outs = memory.outs(fields, batch.cells)?;
-        let filling = self.query.cells(&batch, outs, Unmatched::Stay, words);
-        let (filled, matching) = filling.await?;
+        let filling = self.cells(&batch, None, Unmatched::Stay, words);
+        let (cells, matching) = filling.await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
-        let columns = batch_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
-        let Some(order) = &batch.order else {
-            return Ok(Some((columns, mask, walked)));
-        };
-        let mask = order
-            .iter()
-            .map(|&cell| mask.get(cell).copied().unwrap_or(0));
-        Ok(Some((columns.pick(order)?, mask.collect(), walked)))
+        if let Some(order) = &batch.order {
+            let of = |cell: &usize| mask.get(*cell).copied().unwrap_or(0);
+            mask = order.iter().map(of).collect();
+        }
+        Ok(Some((batch_columns(cells)?, mask, walked)))
     }
 
     /// Offers the tiles that a batch needs all cells of; gives back the copies of those taken.

@@ -30,7 +30,7 @@ pub(super) use range_sequence::RangeSequence;
 pub(super) use selection::{DimensionFilter, is_endless};
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
-use window::{CellWindow, OpenedWindow};
+use window::CellWindow;
 
 /// Where each tile is decoded more often than this, some fragments are better merged first.
 const DECODED_AT_MOST: u64 = 8;
@@ -95,24 +95,22 @@ impl SparseReader {
                     self.plan.refine(&self.query, cluster).await?;
                 }
                 SparseStep::Window { portion, next } => {
-                    match window::open(&self.query, &portion, wanted).await? {
-                        OpenedWindow::Cells(window, lowered) => {
-                            let lowered = lowered.map(|from| Position {
-                                cluster,
-                                from: Some(from),
-                            });
-                            self.position = lowered.unwrap_or(next);
-                            self.looked_at.add(window.cells());
-                            self.window = Some(window);
-                        }
-                        OpenedWindow::TooMany(need) => {
-                            return Err(self.too_large("cells of one place".to_owned(), need));
-                        }
-                    }
+                    let (window, lowered) = window::open(&self.query, &portion, wanted).await?;
+                    let from_there = |from| Position {
+                        cluster,
+                        from: Some(from),
+                    };
+                    self.position = lowered.map_or(next, from_there);
+                    self.looked_at.add(window.cells());
+                    self.window = Some(window);
                 }
                 SparseStep::TooMany { tiles, need } => {
                     let uri = self.query.array.uri();
-                    return Err(self.too_large(format!("{tiles} overlapping tiles of {uri}"), need));
+                    return Err(Error::Budget {
+                        what: format!("{tiles} overlapping tiles of {uri}"),
+                        need,
+                        budget: self.query.budget.total,
+                    });
                 }
             }
         }
@@ -150,14 +148,6 @@ impl SparseReader {
             wanted,
             query: &self.query,
             plan: &self.plan,
-        }
-    }
-
-    fn too_large(&self, what: String, need: u64) -> Error {
-        Error::Budget {
-            what,
-            need,
-            budget: self.query.budget.total,
         }
     }
 

@@ -4,8 +4,6 @@ use super::assemble::DenseQuery;
 use super::plan::{BatchPlan, PositionBox, field_in};
 use crate::error::{Error, Result};
 use crate::read::budget::Budget;
-use crate::space::AxisSelection;
-
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
@@ -91,7 +89,7 @@ impl BatchCosts<'_> {
             plan,
             ..
         } = self.query;
-        let cells = (batch.cells - batch.start) as u64;
+        let cells = batch.boxes.iter().map(|of| of.cells as u64).sum::<u64>();
         let mut cost = cells
             .saturating_mul(self.cell_bytes())
             .saturating_add(batch.memory());
@@ -102,7 +100,7 @@ impl BatchCosts<'_> {
                 most = most.max(task.load_cost(array, field)?);
             }
         }
-        let repeats = !plan.selection.iter().all(AxisSelection::is_ascending);
+        let repeats = !plan.is_ascending();
         for field in fields.iter().filter(|f| f.column_type.is_var()) {
             let mut loaded = 0u64;
             let fill = field.fill.bytes.len() as u64;

@@ -252,7 +252,6 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Batc
     runs.sort_by_key(|run| run.0);
     let mut rebuilt = BatchPlan {
         boxes: batch.boxes,
-        start: batch.start,
         cells: batch.cells,
         order: batch.order,
         ..BatchPlan::default()

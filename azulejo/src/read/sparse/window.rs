@@ -29,15 +29,6 @@ use std::sync::Arc;
 /// Cells that are looked at to tell where a batch ends.
 const SAMPLES: u64 = 32;
 
-/// What was read of a portion.
-pub(super) enum OpenedWindow {
-    /// Its cells. Where they were too many, the upper bound was lowered: to where the next window
-    /// begins.
-    Cells(CellWindow, Option<CellBound>),
-    /// Even the cells of one place are too many: bytes that they take.
-    TooMany(u64),
-}
-
 /// The cells that come next.
 #[derive(Debug)]
 pub(super) struct CellWindow {
@@ -83,12 +74,18 @@ fn under_way_cost(query: &SparseQuery, tile: &PlannedTile) -> u64 {
     }
 }
 
-/// Reads the cells within a portion's bounds, as many as a window has room for.
+/// Reads the cells within a portion's bounds, as many as a window has room for. Where they are too
+/// many, the upper bound is lowered: to where the next window begins.
 pub(super) async fn open(
     query: &SparseQuery,
     portion: &Portion<'_>,
     wanted: WantedBatch,
-) -> Result<OpenedWindow> {
+) -> Result<(CellWindow, Option<CellBound>)> {
+    let too_many = |need| Error::Budget {
+        what: "cells of one place".to_owned(),
+        need,
+        budget: query.budget.total,
+    };
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
     let mut lowered = None;
@@ -96,7 +93,7 @@ pub(super) async fn open(
     // A tile is decoded for every window; none of it is worth a place in the cache.
     slots.iter_mut().for_each(|slot| slot.shared = false);
     let Some((under_way, most)) = room(query, &portion.tiles) else {
-        return Ok(OpenedWindow::TooMany(query.budget.total));
+        return Err(too_many(query.budget.total));
     };
 
     // 1. Of some tiles after others the cells that come next, in order.
@@ -112,7 +109,7 @@ pub(super) async fn open(
             let share = most as f64 / held as f64 * 0.9;
             let members = slots.get_mut(..looked_at).unwrap_or_default();
             let Some(bound) = bound_at(query, members, share.max(0.5))? else {
-                return Ok(OpenedWindow::TooMany(held));
+                return Err(too_many(held));
             };
             cut_off(query, members, &bound)?;
             held = held_by(members);
@@ -135,7 +132,7 @@ pub(super) async fn open(
         // Values may be longer than those of a tile are on the whole.
         while held_by(&slots) > most {
             let Some(bound) = bound_at(query, &slots, 0.75)? else {
-                return Ok(OpenedWindow::TooMany(held_by(&slots)));
+                return Err(too_many(held_by(&slots)));
             };
             cut_off(query, &mut slots, &bound)?;
             slots.retain(|slot| slot.selected.len() > 0);
@@ -155,7 +152,7 @@ pub(super) async fn open(
         ends,
         done: false,
     };
-    Ok(OpenedWindow::Cells(window, lowered))
+    Ok((window, lowered))
 }
 
 impl CellWindow {
