@@ -373,9 +373,8 @@ impl DenseReader {
         let most = self.batch_cells(wanted).min(left);
         let later = self.walk.clone().next(&self.query.costs(), most, small);
         // Who comes to it is told what is wrong with it.
-        if let Ok(Some(mut later)) = later
-            && self.prune(&mut later).is_ok()
-        {
+        if let Ok(Some(mut later)) = later {
+            self.prune(&mut later);
             self.query.prefetch(&later)?;
         }
         Ok(())
@@ -391,7 +390,7 @@ impl DenseReader {
         if !self.query.overlaid.is_empty() {
             batch = self.overlay(batch).await?;
         }
-        self.prune(&mut batch)?;
+        self.prune(&mut batch);
         let counts = self.query.fetcher.counts();
         counts.add_tiles(batch.tasks.len());
         counts.add_pruned(batch.pruned);
@@ -399,10 +398,9 @@ impl DenseReader {
     }
 
     /// Leaves out the tiles of which no cell can match the condition.
-    fn prune(&self, batch: &mut BatchPlan) -> Result<()> {
-        match &self.query.condition {
-            Some(condition) => condition.prune(&self.query.array, batch),
-            None => Ok(()),
+    fn prune(&self, batch: &mut BatchPlan) {
+        if let Some(condition) = &self.query.condition {
+            condition.prune(&self.query.array, batch);
         }
     }
 
