@@ -274,20 +274,23 @@ fn sort(tiles: &mut [PlannedTile]) {
     tiles.sort_by(|a, b| (&a.lower, a.part, a.tile).cmp(&(&b.lower, b.part, b.tile)));
 }
 
+/// The ranges of a tile's coordinates, by dimension, if they are known.
+fn sides<'t>(order: &CellOrder, tree: &'t RTree, tile: usize) -> Option<Vec<RangeRef<'t>>> {
+    let dimensions = 0..order.dimensions().len();
+    dimensions.map(|d| tree.tile_range(tile, d)).collect()
+}
+
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
-    let ranges: Option<Vec<_>> = (0..order.dimensions().len())
-        .map(|d| tree.tile_range(tile.tile, d))
-        .collect();
     // Boxes of NaN say nothing.
-    let numbers = |ranges: &Vec<RangeRef<'_>>| {
-        let mut sides = ranges.iter().zip(order.dimensions());
+    let numbers = |sides: &Vec<RangeRef<'_>>| {
+        let mut sides = sides.iter().zip(order.dimensions());
         sides.all(|(range, dimension)| {
             !dimension.datatype.is_real() || is_number(range.start, range.end)
         })
     };
-    if let Some(ranges) = ranges.filter(numbers) {
-        tile.lower = order.lower_bound(&ranges.iter().map(|r| r.start).collect::<Vec<_>>());
-        tile.upper = order.upper_bound(&ranges.iter().map(|r| r.end).collect::<Vec<_>>());
+    if let Some(sides) = sides(order, tree, tile.tile).filter(numbers) {
+        tile.lower = order.lower_bound(&sides.iter().map(|r| r.start).collect::<Vec<_>>());
+        tile.upper = order.upper_bound(&sides.iter().map(|r| r.end).collect::<Vec<_>>());
     }
 }
 
@@ -377,11 +380,10 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
         return Ok(false);
     };
     let tree = query.fragment(of)?.loaded().rtree()?;
-    let ranges = (0..query.order.dimensions().len())
-        .map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
-    let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else {
+    let Some(sides) = sides(&query.order, tree, tile.tile) else {
         return Ok(false);
     };
+    let ranges: Vec<_> = sides.iter().map(|r| (r.start, r.end)).collect();
     let order = query.order.within(&ranges);
     Ok(order == query.stored_order.within(&ranges) && !order.is_stored_otherwise())
 }
