@@ -321,8 +321,7 @@ fn within(
     high: Option<&[u8]>,
 ) -> Option<DimSelection> {
     let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b).is_lt();
-    let clip = |range: &Range| {
-        let endless = is_endless(dimension.datatype, range);
+    let clip = |range: &Range, endless: bool| {
         let start = low.filter(|low| less(&range.start, low));
         let start = start.unwrap_or(&range.start);
         let end = high.filter(|high| endless || less(high, &range.end));
@@ -331,22 +330,19 @@ fn within(
         (!empty).then(|| Range::new(start, end))
     };
     match selection {
-        DimSelection::All if dimension.is_var() => {
-            let start = low.filter(|low| !less(low, &domain.start));
-            let start = start.unwrap_or(&domain.start);
-            let inside = |end: &&[u8]| domain.end.is_empty() || !less(&domain.end, end);
-            let end = high.filter(inside).unwrap_or(&domain.end);
-            let empty = !end.is_empty() && less(end, start);
-            (!empty).then(|| DimSelection::Ranges(vec![Range::new(start, end)]))
+        DimSelection::All => {
+            let endless = dimension.is_var() && domain.end.is_empty();
+            clip(domain, endless).map(|range| DimSelection::Ranges(vec![range]))
         }
-        DimSelection::All => clip(domain).map(|range| DimSelection::Ranges(vec![range])),
         DimSelection::Ranges(ranges) => {
-            let ranges: Vec<Range> = ranges.iter().filter_map(clip).collect();
+            let ranges = ranges.iter();
+            let ranges = ranges.filter_map(|r| clip(r, is_endless(dimension.datatype, r)));
+            let ranges: Vec<Range> = ranges.collect();
             (!ranges.is_empty()).then_some(DimSelection::Ranges(ranges))
         }
         DimSelection::Strided { range, step } => {
             let axis = dimension.axis()?;
-            let clipped = clip(range)?;
+            let clipped = clip(range, false)?;
             let (first, _) = axis.offsets_of(range)?;
             let (start, last) = axis.offsets_of(&clipped)?;
             let steps = (start - first).div_ceil((*step).max(1));

@@ -4,7 +4,7 @@
 
 use super::query::SparseQuery;
 use super::tile::BatchTile;
-use super::tile_cells::{runs, single};
+use super::tile_cells::{around, runs};
 use super::tiles::{self, WantedTile, tiles_per_task};
 use crate::column::BatchColumn;
 use crate::error::{Error, Result};
@@ -259,11 +259,8 @@ impl<'w> ColumnTiles<'w> {
             let whole = slot.request(field, Cells::All);
             let may_be_cached =
                 slot.places.is_some() || (slot.shared && tiles::stays(query, &whole)?);
-            let few = |places: &&Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
             let cells = match &slot.places {
-                Some(places) => Some(places)
-                    .filter(few)
-                    .map_or(Cells::All, |places| Cells::Spans(single(places))),
+                Some(places) => around(places, slot.tile.cell_num),
                 None if may_be_cached => Cells::All,
                 None => cells.clone(),
             };

@@ -2,7 +2,7 @@
 
 use super::plan::PlannedTile;
 use super::query::{CellTest, FragmentQuery, SparseQuery};
-use super::tile_cells::{cut, single};
+use super::tile_cells::{around, cut};
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -170,10 +170,8 @@ impl<'a> BatchTile<'a> {
     /// The cells whose other coordinates are worth a look.
     pub(super) fn candidates(&self) -> Cells {
         match &self.selected {
-            RowSelection::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
-                Cells::Spans(single(list))
-            }
-            _ => Cells::All,
+            RowSelection::List(list) => around(list, self.tile.cell_num),
+            RowSelection::All(_) => Cells::All,
         }
     }
 
