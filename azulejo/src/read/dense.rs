@@ -70,10 +70,11 @@ impl DenseReader {
         let overlaid = add_fragments(array, &mut plan)?;
         // Where no fragment lacks a field, nobody looks at one that is tested for what all its cells meet.
         let dense = plan.sources.iter().map(|source| source.fragment);
-        let mut used = dense.chain(overlaid.iter().map(|source| source.fragment));
+        let used = dense.chain(overlaid.iter().map(|source| source.fragment));
+        let used: Vec<usize> = used.collect();
         let condition = condition.map(|bound| {
-            let fits = used.all(|index| {
-                let fragment = array.fragments().get(index);
+            let fits = used.iter().all(|index| {
+                let fragment = array.fragments().get(*index);
                 fragment.is_none_or(|f| bound.fits(f.schema(), f.relabelled()))
             });
             match fits {
@@ -96,9 +97,8 @@ impl DenseReader {
         let fetcher = Fetcher::new(array, waiting, budget.total).counted(&options.counts);
 
         // What planning and decoding will look at.
-        let dense = plan.sources.iter().map(|source| source.fragment);
         let mut indices = Vec::new();
-        for index in dense.clone().chain(overlaid.iter().map(|s| s.fragment)) {
+        for index in used {
             let found = fields.iter().filter_map(|of| field_in(array, index, of));
             indices.extend(found.map(|field| (index, field)));
         }
@@ -109,6 +109,7 @@ impl DenseReader {
         }
         let mut sections = fetcher.offset_sections(indices)?;
         let condition = condition.map(|bound| {
+            let dense = plan.sources.iter().map(|source| source.fragment);
             let (condition, stats) = DenseCondition::new(array, bound, dense);
             sections.extend(stats);
             condition
@@ -179,7 +180,7 @@ impl DenseReader {
 
         // 1. The plan, and the prefetch of what it needs.
         let room = output.room().filter(|room| is_direct && *room > 0);
-        let small = self.is_small(&output);
+        let small = output.caller.is_some();
         let plan = match room {
             Some(room) => self.next_plan(room as u64, false).await?,
             None => {
@@ -189,7 +190,7 @@ impl DenseReader {
         };
         let Some(plan) = plan else { return Ok(None) };
         if room.is_none() {
-            self.prefetch(&plan, small, wanted)?;
+            self.prefetch(&plan, wanted)?;
         }
 
         // 2. The cells.
@@ -224,7 +225,7 @@ impl DenseReader {
     /// The next cells that some fragment has and that match the condition.
     async fn next_matching(&mut self, output: &Output<'_, '_>) -> Result<Option<BatchColumns>> {
         let wanted = output.wanted;
-        let small = self.is_small(output);
+        let small = output.caller.is_some();
         // A tile is decoded for one of its cells as for all of them.
         let least = match self.query.condition {
             Some(_) => self.query.plan.grid.tile_cells(),
@@ -341,17 +342,6 @@ impl DenseReader {
         in_order && once && !self.query.fields.iter().any(|f| f.column_type.is_var())
     }
 
-    /// Whether batches are small: they are copied to memory that may have no room for all of their
-    /// cells.
-    fn is_small(&self, output: &Output<'_, '_>) -> bool {
-        output.caller.is_some() && self.query.fetcher.streams()
-    }
-
-    /// Whether threads read what they decode: then batches that nobody wants to have may be small.
-    pub fn streams(&self) -> bool {
-        self.query.fetcher.streams()
-    }
-
     /// Cells of a batch for the caller to keep.
     fn batch_cells(&self, wanted: WantedBatch) -> u64 {
         let fields = self.query.fields.iter();
@@ -360,7 +350,7 @@ impl DenseReader {
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn prefetch(&self, plan: &BatchPlan, small: bool, wanted: WantedBatch) -> Result<()> {
+    fn prefetch(&self, plan: &BatchPlan, wanted: WantedBatch) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.query.fetcher.streams() || !self.query.overlaid.is_empty() {
             return Ok(());
@@ -371,7 +361,7 @@ impl DenseReader {
             return Ok(());
         }
         let most = self.batch_cells(wanted).min(left);
-        let later = self.walk.clone().next(&self.query.costs(), most, small);
+        let later = self.walk.clone().next(&self.query.costs(), most, false);
         // Who comes to it is told what is wrong with it.
         if let Ok(Some(mut later)) = later {
             self.prune(&mut later);
@@ -380,10 +370,12 @@ impl DenseReader {
         Ok(())
     }
 
-    /// Plans the next batch of at most `max_cells` cells.
+    /// Plans the next batch of at most `max_cells` cells; a small one, if that is wanted and threads
+    /// read what they decode: it is looked at, or copied to memory that may have no room for all of
+    /// it, while it is in a cache.
     async fn next_plan(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
         self.query.operation.check()?;
-        let costs = self.query.costs();
+        let (costs, small) = (self.query.costs(), small && self.query.fetcher.streams());
         let Some(mut batch) = self.walk.next(&costs, max_cells, small)? else {
             return Ok(None);
         };

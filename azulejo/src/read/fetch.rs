@@ -144,33 +144,27 @@ impl Fetcher {
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
     /// The caller has checked their lengths against its budget.
     pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
-        let fetched = self.fetched(tiles).await?;
-        for bytes in fetched.iter().filter(|bytes| !bytes.is_empty()) {
-            self.counts.add_request(bytes.len() as u64);
-        }
-        Ok(fetched)
-    }
-
-    async fn fetched(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
-        if self.streams() {
-            return self.read_into_pool(&tiles.iter().collect::<Vec<_>>());
-        }
-        let here: Vec<bool> = tiles.iter().map(|tile| self.prefetch.has(tile)).collect();
+        let streams = self.streams();
+        let here = tiles.iter().map(|of| !streams && self.prefetch.has(of));
+        let here: Vec<bool> = here.collect();
         let missing = tiles.iter().zip(&here).filter(|(_, here)| !**here);
         let missing: Vec<&StoredTile> = missing.map(|(tile, _)| tile).collect();
-        let mut read = match self.waiting {
-            Waiting::Blocks => self.read_into_pool(&missing)?,
-            Waiting::Polls => self.read_shared(&missing).await?,
-        }
-        .into_iter();
+        let read = match self.waiting {
+            Waiting::Polls if !streams => self.read_shared(&missing).await?,
+            Waiting::Blocks | Waiting::Polls => self.read_into_pool(&missing)?,
+        };
+        let mut read = read.into_iter();
+        let unread = || Error::Internal("a tile was not read".into());
         let mut fetched = Vec::with_capacity(tiles.len());
         for (tile, here) in tiles.iter().zip(here) {
-            fetched.push(match here {
+            let bytes = match here {
                 true => self.prefetch.take(tile).await?,
-                false => read
-                    .next()
-                    .ok_or_else(|| Error::Internal("a tile was not read".into()))?,
-            });
+                false => read.next().ok_or_else(unread)?,
+            };
+            if !bytes.is_empty() {
+                self.counts.add_request(bytes.len() as u64);
+            }
+            fetched.push(bytes);
         }
         Ok(fetched)
     }

@@ -106,9 +106,8 @@ async fn aggregate_once(
         take_first(array, &bound, most, &mut totals, waiting).await?;
     } else if dense {
         let mut reader = DenseReader::new(array, &bound, waiting).await?;
-        let (every, small) = (u64::MAX, reader.streams());
         while let Some((cells, mask, _)) = reader
-            .next_cells(every, small, false, Some(&mut totals))
+            .next_cells(u64::MAX, true, false, Some(&mut totals))
             .await?
         {
             totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
@@ -165,10 +164,9 @@ async fn take_first(
     }
     let any = !bound.matching_only;
     let mut reader = DenseReader::new(array, bound, waiting).await?;
-    let small = reader.streams();
     while left > 0 {
         let most = if any { left } else { u64::MAX };
-        let Some((cells, mut mask, walked)) = reader.next_cells(most, small, false, None).await?
+        let Some((cells, mut mask, walked)) = reader.next_cells(most, true, false, None).await?
         else {
             break;
         };

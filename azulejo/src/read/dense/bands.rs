@@ -23,7 +23,6 @@ use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks
 /// anyway.
@@ -59,7 +58,7 @@ pub(super) fn fill_layers(
     fetcher: &Fetcher,
     batch: &BatchPlan,
     tasks: &[TileTask],
-    layers: Vec<Layer<'_, '_>>,
+    mut layers: Vec<Layer<'_, '_>>,
     fetched: Option<&FetchedTiles>,
     threads: usize,
 ) -> Result<()> {
@@ -68,22 +67,17 @@ pub(super) fn fill_layers(
     let bands = bands(batch, tasks, widest.unwrap_or(1), threads);
     let outside = || Error::Internal("a band lies outside the output".into());
     let mut work = Vec::with_capacity(bands.len() * layers.len());
-    for Layer {
-        out,
-        cell_size,
-        tiles,
-    } in layers
-    {
-        let mut out = UnusedBytes::new(out);
-        let tiles = Arc::new(tiles);
+    for layer in &mut layers {
+        let (cell_size, tiles) = (layer.cell_size, layer.tiles.as_slice());
+        let mut out = UnusedBytes::new(layer.out);
         for band in &bands {
             let (start, len) = (band.cells.start * cell_size, band.cells.len() * cell_size);
             let out = out.take(start, len).ok_or_else(outside)?;
-            work.push((band, out, cell_size, Arc::clone(&tiles)));
+            work.push((band, out, cell_size, tiles));
         }
     }
     let operation = fetcher.array().context().begin();
-    let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, Arc<Vec<_>>)| {
+    let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, &[Option<_>])| {
         with_scratch(|scratch| {
             let mut filler = Filler {
                 fetcher,
