@@ -96,11 +96,10 @@ impl SparseReader {
                 }
                 SparseStep::Window { portion, next } => {
                     let (window, lowered) = window::open(&self.query, &portion, wanted).await?;
-                    let from_there = |from| Position {
-                        cluster,
-                        from: Some(from),
+                    self.position = match lowered {
+                        Some(_) => self.position.behind(lowered),
+                        None => next,
                     };
-                    self.position = lowered.map_or(next, from_there);
                     self.looked_at.add(window.cells());
                     self.window = Some(window);
                 }

@@ -13,48 +13,12 @@ const PIECE: usize = 256 * 1024;
 /// So few bytes are copied before another thread wakes.
 const FEW_BYTES: usize = 8 * PIECE;
 
-/// Memory to be copied to a caller's.
-enum CopyPiece<'a> {
-    Bytes {
-        place: &'a mut [u8],
-        bytes: &'a [u8],
-    },
-    /// Offsets that counted from `from`, and will from `to`.
-    Offsets {
-        places: &'a mut [u64],
-        offsets: &'a [u64],
-        from: u64,
-        to: u64,
-    },
-}
+/// Copies some memory to a caller's.
+type CopyPiece<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-impl<'a> CopyPiece<'a> {
-    fn cut_bytes(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<Self>) {
-        let cut = place.chunks_mut(PIECE).zip(bytes.chunks(PIECE));
-        pieces.extend(cut.map(|(place, bytes)| Self::Bytes { place, bytes }));
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Bytes { bytes, .. } => bytes.len(),
-            Self::Offsets { offsets, .. } => size_of_val(*offsets),
-        }
-    }
-
-    fn copy(self) {
-        match self {
-            Self::Bytes { place, bytes } => place.copy_from_slice(bytes),
-            Self::Offsets {
-                places,
-                offsets,
-                from,
-                to,
-            } => {
-                for (place, offset) in places.iter_mut().zip(offsets) {
-                    *place = to + (offset - from);
-                }
-            }
-        }
+fn cut_bytes<'a>(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<CopyPiece<'a>>) {
+    for (place, bytes) in place.chunks_mut(PIECE).zip(bytes.chunks(PIECE)) {
+        pieces.push(Box::new(move || place.copy_from_slice(bytes)));
     }
 }
 
@@ -76,7 +40,7 @@ pub(in crate::read) fn copy(
             (cells, too_small) = (fit, error);
         }
     }
-    let mut pieces = Vec::new();
+    let (mut pieces, mut sum): (Vec<CopyPiece<'_>>, usize) = (Vec::new(), 0);
     for ((column, buffers), written) in batch
         .columns
         .iter()
@@ -87,29 +51,33 @@ pub(in crate::read) fn copy(
         let (from, to) = (bytes.start as u64, written.data as u64);
         let place = written.data..written.data + bytes.len();
         written.data = place.end;
-        CopyPiece::cut_bytes(&mut buffers.data[place], &column.data[bytes], &mut pieces);
+        sum += bytes.len();
+        cut_bytes(&mut buffers.data[place], &column.data[bytes], &mut pieces);
         if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
             let places = &mut places[progress.cells..progress.cells + cells];
-            let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
-            pieces.extend(cut.map(|(places, offsets)| CopyPiece::Offsets {
-                places,
-                offsets,
-                from,
-                to,
-            }));
+            // They counted from `from`, and will from `to`.
+            for (places, offsets) in places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8)) {
+                pieces.push(Box::new(move || {
+                    for (place, offset) in places.iter_mut().zip(offsets) {
+                        *place = to + (offset - from);
+                    }
+                }));
+            }
+            sum += cells * 8;
             written.offsets += cells * 8;
         }
         if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
             let places = &mut places[progress.cells..progress.cells + cells];
-            CopyPiece::cut_bytes(places, &validity[done..done + cells], &mut pieces);
+            cut_bytes(places, &validity[done..done + cells], &mut pieces);
             written.validity += cells;
+            sum += cells;
         }
     }
-    if pieces.iter().map(CopyPiece::len).sum::<usize>() < FEW_BYTES {
-        pieces.into_iter().for_each(CopyPiece::copy);
+    if sum < FEW_BYTES {
+        pieces.into_iter().for_each(|copy| copy());
     } else {
-        context.install(|| pieces.into_par_iter().for_each(CopyPiece::copy));
+        context.install(|| pieces.into_par_iter().for_each(|copy| copy()));
     }
     progress.cells += cells;
     (cells, too_small)

@@ -34,7 +34,7 @@ pub(super) struct Position {
 
 impl Position {
     /// Further on in the same cluster, or, without a bound, behind it.
-    fn behind(&self, bound: Option<CellBound>) -> Self {
+    pub fn behind(&self, bound: Option<CellBound>) -> Self {
         Self {
             cluster: self.cluster + usize::from(bound.is_none()),
             from: bound,
@@ -164,13 +164,10 @@ impl<'a> SparseSteps<'a> {
                 _ => portions.push(Portion {
                     tiles,
                     keyed: cluster.keyed,
-                    bounds: (at.from, None),
+                    bounds: (at.from.take(), None),
                 }),
             }
-            at = Position {
-                cluster: at.cluster + 1,
-                from: None,
-            };
+            at = at.behind(None);
         }
         if portions.is_empty() {
             return SparseStep::Done;
@@ -235,10 +232,7 @@ impl<'a> SparseSteps<'a> {
         let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
-        let next = Position {
-            cluster: at.cluster,
-            from: Some(to.clone()),
-        };
+        let next = at.behind(Some(to.clone()));
         Some(BatchStep::of_part(tiles, true, bounds, next))
     }
 
