@@ -351,19 +351,13 @@ impl DenseQuery {
             let positions = placed.positions[d].clone();
             let block = (placed.strides[d] * size).max(1);
             let cycle = (positions.end - positions.start) as usize * block;
-            let (first, _) = out.split_at_mut(cycle.min(out.len()));
+            let (first, rest) = out.split_at_mut(cycle.min(out.len()));
             for (run, position) in first.chunks_mut(block).zip(positions) {
                 axis.write_coordinate(selection.offset_at(position), &mut value);
                 repeat_cell(run, &value);
             }
             // The cycle repeats for every position of the slower dimensions.
-            let mut filled = cycle;
-            while filled < out.len() {
-                let n = filled.min(out.len() - filled);
-                let (done, todo) = out.split_at_mut(filled);
-                todo[..n].copy_from_slice(&done[..n]);
-                filled += n;
-            }
+            repeat_cell(rest, first);
         }
     }
 }
