@@ -110,17 +110,18 @@ async fn aggregate_once(
             .next_cells(u64::MAX, true, false, Some(&mut totals))
             .await?
         {
-            totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
+            totals.update(array.context(), &cells.into_cells()?, Some(&mask), false)?;
         }
     } else {
         let mut reader = SparseReader::new(array, &bound, waiting).await?;
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
         while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
-            totals.update(array.context(), &own_columns(batch)?, None)?;
+            totals.update(array.context(), &own_columns(batch)?, None, false)?;
         }
         if !totals.later.is_empty() {
-            let fields = totals.apart().map(|a| a.column_type.name.to_string());
+            let fields = totals.fields.iter().filter(|of| of.unknown);
+            let fields = fields.map(|of| of.aggregator.column_type.name.to_string());
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
@@ -129,7 +130,7 @@ async fn aggregate_once(
             while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
                 let batch = own_columns(batch)?;
                 left = left.saturating_sub(batch.cell_num as u64);
-                totals.update_apart(array.context(), &batch)?;
+                totals.update(array.context(), &batch, None, true)?;
             }
             if left > 0 {
                 return Err(Error::Internal(format!(
@@ -158,7 +159,7 @@ async fn take_first(
             let cells = own_columns(batch)?;
             let mut mask = vec![1; cells.cell_num];
             left -= keep_first(&mut mask, left);
-            totals.update(array.context(), &cells, Some(&mask))?;
+            totals.update(array.context(), &cells, Some(&mask), false)?;
         }
         return Ok(());
     }
@@ -174,7 +175,7 @@ async fn take_first(
             true => walked.min(left),
             false => keep_first(&mut mask, left),
         };
-        totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
+        totals.update(array.context(), &cells.into_cells()?, Some(&mask), false)?;
     }
     Ok(())
 }
@@ -246,20 +247,6 @@ struct Totals {
     later_cells: u64,
 }
 
-impl FieldTotal {
-    /// Takes in cells, all or those that the mask names, in parallel.
-    fn update(
-        &mut self,
-        context: &Context,
-        column: &ColumnBuffers,
-        mask: Option<&[u8]>,
-    ) -> Result<()> {
-        let found = context.install(|| column_total(&self.aggregator, column, mask))?;
-        self.aggregator.merge(found);
-        Ok(())
-    }
-}
-
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
         let fields = bound.fields.iter().filter(|_| !aggregates.is_empty());
@@ -282,26 +269,22 @@ impl Totals {
         })
     }
 
-    /// Takes in the cells of a batch, all or those that the mask names.
-    fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
-        self.cells += mask.map_or(batch.cell_num as u64, super::count);
-        for (field, column) in self.fields.iter_mut().zip(&batch.columns) {
-            field.update(context, column, mask)?;
+    /// Takes in the cells of a batch, all or those that the mask names, in parallel. `apart` says that
+    /// the batch has only the fields that metadata does not say enough of, as the others are taken in.
+    fn update(
+        &mut self,
+        context: &Context,
+        batch: &ColumnSet,
+        mask: Option<&[u8]>,
+        apart: bool,
+    ) -> Result<()> {
+        if !apart {
+            self.cells += mask.map_or(batch.cell_num as u64, super::count);
         }
-        Ok(())
-    }
-
-    /// Those of fields that metadata does not say enough of.
-    fn apart(&self) -> impl Iterator<Item = &Aggregator> {
-        let fields = self.fields.iter().filter(|field| field.unknown);
-        fields.map(|field| &field.aggregator)
-    }
-
-    /// Takes in the cells of tiles whose other fields are taken in already.
-    fn update_apart(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
-        let fields = self.fields.iter_mut().filter(|field| field.unknown);
-        for (field, column) in fields.zip(&batch.columns) {
-            field.update(context, column, None)?;
+        let fields = self.fields.iter_mut().filter(|of| !apart || of.unknown);
+        for (FieldTotal { aggregator, .. }, column) in fields.zip(&batch.columns) {
+            let found = context.install(|| column_total(aggregator, column, mask))?;
+            aggregator.merge(found);
         }
         Ok(())
     }
