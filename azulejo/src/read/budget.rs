@@ -98,22 +98,3 @@ pub(super) struct WantedBatch {
     /// Whether texts may come as words.
     pub words: bool,
 }
-
-/// How many cells the batches of a read have looked at, which says how large the next one may be
-/// where the read ends after some cells: as many as are still wanted, or, where a condition leaves
-/// most of them out, as many as all before it. So nothing much is read in vain, and nothing for long
-/// a little at a time.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LookedAt(u64);
-
-impl LookedAt {
-    /// Cells that are enough for a batch, of which `wanted` may still come.
-    pub fn enough(self, wanted: u64) -> u64 {
-        wanted.max(self.0)
-    }
-
-    /// A batch has looked at so many.
-    pub fn add(&mut self, cells: u64) {
-        self.0 = self.0.saturating_add(cells);
-    }
-}

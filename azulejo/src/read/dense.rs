@@ -16,7 +16,7 @@ mod var_column;
 mod walk;
 mod word_column;
 
-use super::budget::{Budget, LookedAt, WantedBatch};
+use super::budget::{Budget, WantedBatch};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
@@ -50,7 +50,10 @@ pub(super) struct DenseReader {
     /// Whether cells that do not match, or that nobody wrote, are left out.
     matching_only: bool,
     walk: SelectionWalk,
-    looked_at: LookedAt,
+    /// Cells that its batches have looked at. Where it ends after some cells, the next batch looks at
+    /// as many as are still wanted, or, where a condition leaves most of them out, as many as all
+    /// before it: so nothing much is read in vain, and nothing for long a little at a time.
+    looked_at: u64,
 }
 
 impl DenseReader {
@@ -162,7 +165,7 @@ impl DenseReader {
             query,
             matching_only: options.matching_only,
             walk,
-            looked_at: LookedAt::default(),
+            looked_at: 0,
         })
     }
 
@@ -239,13 +242,13 @@ impl DenseReader {
             false => u64::MAX,
         };
         loop {
-            let cells = self.looked_at.enough(wanted.most).max(least).min(largest);
+            let cells = wanted.most.max(self.looked_at).max(least).min(largest);
             let next = self.next_cells(cells, small, wanted.words, None);
             let Some((columns, mask, _)) = next.await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
-            self.looked_at.add(match mask.len() {
+            self.looked_at = self.looked_at.saturating_add(match mask.len() {
                 0 => cells,
                 read => read as u64,
             });

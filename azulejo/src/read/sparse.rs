@@ -17,7 +17,7 @@ mod tiles;
 mod window;
 
 use super::BoundOptions;
-use super::budget::{LookedAt, WantedBatch};
+use super::budget::WantedBatch;
 use super::output::{Batch, Output};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use crate::array::Array;
@@ -43,7 +43,10 @@ pub(super) struct SparseReader {
     position: Position,
     /// Cells in front of the position, of which batches are made first.
     window: Option<CellWindow>,
-    looked_at: LookedAt,
+    /// Cells that its batches have looked at. Where it ends after some cells, the next batch looks at
+    /// as many as are still wanted, or, where a condition leaves most of them out, as many as all
+    /// before it: so nothing much is read in vain, and nothing for long a little at a time.
+    looked_at: u64,
 }
 
 impl SparseReader {
@@ -56,7 +59,7 @@ impl SparseReader {
             plan,
             position: Position::default(),
             window: None,
-            looked_at: LookedAt::default(),
+            looked_at: 0,
         })
     }
 
@@ -72,7 +75,7 @@ impl SparseReader {
                 }
             }
             let few = self.most_cells(&output).min(wanted.most);
-            let enough = self.looked_at.enough(wanted.most);
+            let enough = wanted.most.max(self.looked_at);
             let cluster = self.position.cluster;
             match self.steps(wanted).step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
@@ -83,7 +86,7 @@ impl SparseReader {
                     let cells = batch::read(&self.query, &step.portions, room, to).await?;
                     let (next, looked_at) = (step.next, step.cells);
                     self.position = next;
-                    self.looked_at.add(looked_at);
+                    self.looked_at += looked_at;
                     if cells.is_some() {
                         return Ok(cells);
                     }
@@ -100,7 +103,7 @@ impl SparseReader {
                         Some(_) => self.position.behind(lowered),
                         None => next,
                     };
-                    self.looked_at.add(window.cells());
+                    self.looked_at += window.cells();
                     self.window = Some(window);
                 }
                 SparseStep::TooMany { tiles, need } => {

@@ -169,14 +169,8 @@ async fn fill_together(
             }
         });
         for slot in slots.iter_mut() {
-            if let Some(field) = slot.field(i)
-                && !slot
-                    .of
-                    .fields
-                    .iter()
-                    .skip(i + 1)
-                    .any(|later| *later == Some(field))
-            {
+            // No other column is of this field.
+            if let Some(field) = slot.field(i) {
                 slot.loaded.remove(&field);
             }
         }

@@ -419,14 +419,10 @@ impl TileCosts {
         let decoded = of
             .tested_fields()
             .chain(of.fields.iter().flatten().copied());
-        let decoded: BTreeSet<Field> = decoded.collect();
-        let coordinates = (0..dims).map(Field::Dimension);
-        let coordinates = coordinates.filter(|d| keyed && !decoded.contains(d));
-        let decoded_fields = decoded.iter().map(|field| {
-            let column = of.fields.contains(&Some(*field));
-            (*field, 1 + u64::from(column))
-        });
-        for (field, times) in coordinates.map(|d| (d, 1)).chain(decoded_fields) {
+        let coordinates = (0..dims).map(Field::Dimension).filter(|_| keyed);
+        let decoded: BTreeSet<Field> = decoded.chain(coordinates).collect();
+        for &field in &decoded {
+            let times = 1 + u64::from(of.fields.contains(&Some(field)));
             if field.is_var(schema) {
                 costs.var.push((field, times));
             }
