@@ -325,16 +325,10 @@ impl DenseReader {
         };
         let tiles: Vec<Option<WholeTile>> = batch.tasks.iter().map(whole_tile).collect();
         let takes = offer(&self.query.fetcher, whole, &tiles).await?;
-        let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
-        for (task, takes) in std::mem::take(&mut batch.tasks).into_iter().zip(takes) {
-            if takes {
-                taken.push(task.copies);
-            } else {
-                left.push(task);
-            }
-        }
-        batch.tasks = left;
-        Ok(taken)
+        let tasks = std::mem::take(&mut batch.tasks).into_iter().zip(takes);
+        let (taken, left): (Vec<_>, Vec<_>) = tasks.partition(|(_, takes)| *takes);
+        batch.tasks = left.into_iter().map(|(task, _)| task).collect();
+        Ok(taken.into_iter().map(|(task, _)| task.copies).collect())
     }
 
     /// Whether cells can go straight to a caller's memory: they come in the order of the result,

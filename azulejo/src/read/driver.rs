@@ -42,16 +42,6 @@ enum PlannedReader {
 }
 
 impl PlannedReader {
-    async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
-        Ok(if array.schema().is_dense() {
-            let reader = DenseReader::new(array, options, waiting).await?;
-            Self::Dense(Box::new(reader))
-        } else {
-            let reader = RangeSequence::new(array, options, waiting).await?;
-            Self::Sparse(Box::new(reader))
-        })
-    }
-
     async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
         match self {
             Self::Dense(reader) => reader.next(output).await,
@@ -65,7 +55,15 @@ impl ArrayReader {
     /// Plans; reads nothing but metadata.
     async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
         let operation = array.context().begin();
-        let planning = PlannedReader::new(array, options, waiting);
+        let planning = async {
+            Ok(if array.schema().is_dense() {
+                let reader = DenseReader::new(array, options, waiting).await?;
+                PlannedReader::Dense(Box::new(reader))
+            } else {
+                let reader = RangeSequence::new(array, options, waiting).await?;
+                PlannedReader::Sparse(Box::new(reader))
+            })
+        };
         Ok(Self {
             plan: operation.drives(planning).await?,
             operation,

@@ -72,14 +72,6 @@ impl Fetcher {
         &self.counts
     }
 
-    /// For tiles one by one, whoever asks for them.
-    pub fn of_tiles(array: &Array, pool: &BufferPool) -> Self {
-        Self {
-            pool: pool.clone(),
-            ..Self::new(array, Waiting::Blocks, 0)
-        }
-    }
-
     pub fn array(&self) -> &Array {
         &self.array
     }

@@ -38,11 +38,11 @@ pub(super) fn trusted_stats(
     field: Field,
     tile: usize,
 ) -> Option<TrustedStats<'_>> {
+    let (schema, dense) = (fragment.schema(), fragment.is_dense());
     if let Field::Dimension(d) = field {
-        let schema = fragment.schema();
         // The box of a sparse tile is the smallest one around its cells, as they were before filters.
         let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
-        let tree = (kept && !fragment.is_dense()).then(|| fragment.loaded().rtree().ok());
+        let tree = (kept && !dense).then(|| fragment.loaded().rtree().ok());
         let range = tree.flatten()?.tile_range(tile, d)?;
         // NaN as a bound says nothing of the cells.
         let has_nan = schema
@@ -56,11 +56,7 @@ pub(super) fn trusted_stats(
         });
     }
     let stats = fragment.loaded().tile_stats(field)?;
-    let (schema, version, dense) = (
-        fragment.schema(),
-        fragment.footer().version,
-        fragment.is_dense(),
-    );
+    let version = fragment.footer().version;
     let (datatype, cell_val_num) = field.layout(schema)?;
     let mut trusted = TrustedStats::default();
     if !field.is_nullable(schema) {

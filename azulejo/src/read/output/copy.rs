@@ -33,20 +33,16 @@ pub(in crate::read) fn copy(
 ) -> (usize, Option<Error>) {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;
-    for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written)
-    {
+    let columns = batch.columns.iter().zip(out.iter());
+    for ((column, buffers), written) in columns.zip(&progress.written) {
         let (fit, error) = room(column, done, cells, buffers, written.data, progress.cells);
         if fit < cells {
             (cells, too_small) = (fit, error);
         }
     }
     let (mut pieces, mut sum): (Vec<CopyPiece<'_>>, usize) = (Vec::new(), 0);
-    for ((column, buffers), written) in batch
-        .columns
-        .iter()
-        .zip(out.iter_mut())
-        .zip(&mut progress.written)
-    {
+    let columns = batch.columns.iter().zip(out.iter_mut());
+    for ((column, buffers), written) in columns.zip(&mut progress.written) {
         let bytes = byte_range(column, done, cells);
         let (from, to) = (bytes.start as u64, written.data as u64);
         let place = written.data..written.data + bytes.len();

@@ -111,7 +111,7 @@ impl SparsePlan {
         let sequence = independent && (query.any_order || (query.as_stored && used.len() <= 1));
         for (of, tiles) in query.fragments.iter().zip(&mut parts) {
             let fragment = query.fragment(of)?;
-            let costs = TileCosts::new(query, of, fragment, !sequence)?;
+            let costs = TileCosts::new(query, of, fragment, !sequence);
             for tile in tiles.iter_mut() {
                 (tile.cost, tile.decoded) = costs.of(fragment, tile)?;
             }
@@ -402,12 +402,7 @@ impl TileCosts {
     /// Bytes of a cell's key and of the memory that sorting takes.
     const KEY: u64 = 40;
 
-    fn new(
-        query: &SparseQuery,
-        of: &FragmentQuery,
-        fragment: &Fragment,
-        keyed: bool,
-    ) -> Result<Self> {
+    fn new(query: &SparseQuery, of: &FragmentQuery, fragment: &Fragment, keyed: bool) -> Self {
         let schema = fragment.schema();
         let mut costs = Self {
             cell: 8,
@@ -450,7 +445,7 @@ impl TileCosts {
                 costs.cell += bound.fill.bytes.len() as u64 + 9;
             }
         }
-        Ok(costs)
+        costs
     }
 
     /// [`PlannedTile::cost`] and [`PlannedTile::decoded`].
