@@ -97,7 +97,8 @@ impl DenseReader {
             keep_written(&mut plan, &overlaid)?;
         }
         let budget = Budget::dense(options.memory_budget, options.batch_bytes);
-        let fetcher = Fetcher::new(array, waiting, budget.total).counted(&options.counts);
+        let pool = array.context().buffers().with_load_limit(budget.total);
+        let fetcher = Fetcher::new(array, waiting, pool).counted(&options.counts);
 
         // What planning and decoding will look at.
         let mut indices = Vec::new();

@@ -408,7 +408,8 @@ impl Array {
             let mut opened = Reopening::of(self);
             loop {
                 let array = opened.array();
-                let fetcher = Fetcher::new(array, Waiting::Blocks, 0);
+                let fetcher =
+                    Fetcher::new(array, Waiting::Blocks, array.context().buffers().clone());
                 let needs = split::needs(array, &selection, parts);
                 match block_on(fetcher.metadata(&needs)) {
                     Ok(()) => return split::divide(array, selection, parts),

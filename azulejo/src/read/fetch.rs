@@ -49,11 +49,11 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
-    /// For a query that loads at most `load_limit` bytes at a time.
-    pub fn new(array: &Array, waiting: Waiting, load_limit: u64) -> Self {
+    /// For a query that takes its memory from a pool.
+    pub fn new(array: &Array, waiting: Waiting, pool: BufferPool) -> Self {
         Self {
             array: array.clone(),
-            pool: array.context().buffers().with_load_limit(load_limit),
+            pool,
             strategy: FetchStrategy::of(array),
             waiting,
             prefetch: Prefetch::default(),

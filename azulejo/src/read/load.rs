@@ -19,7 +19,7 @@ pub fn load_tiles(
     requests: &[TileRequest],
     pool: &BufferPool,
 ) -> Result<Vec<Arc<Tile>>> {
-    let fetcher = Fetcher::new(array, Waiting::Blocks, pool.load_limit());
+    let fetcher = Fetcher::new(array, Waiting::Blocks, pool.clone());
     let fields = requests.iter().map(|r| (r.fragment, r.field));
     let tiles = block_on(async {
         fetcher.tile_offsets(fields).await?;

@@ -142,7 +142,8 @@ impl SparseQuery {
         let streams = FetchStrategy::of(array) == FetchStrategy::Streaming;
         let cache = if streams { array.tiles().limit() } else { 0 };
         let budget = Budget::sparse(options.memory_budget, options.batch_bytes, cache, !streams);
-        let fetcher = Fetcher::new(array, waiting, budget.total).counted(&options.counts);
+        let pool = array.context().buffers().with_load_limit(budget.total);
+        let fetcher = Fetcher::new(array, waiting, pool).counted(&options.counts);
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let versions = options.versions && asked(Field::Timestamps);
         let deletions = asked(Field::DeleteTimestamps);
