@@ -220,12 +220,10 @@ impl Reader {
 
     /// As [`SparseReader::merged_at_once`](super::sparse::SparseReader::merged_at_once).
     pub(crate) fn merged_at_once(&mut self) -> Result<Option<usize>> {
-        match &mut self.source.plan {
-            PlannedReader::Sparse(reader) => {
-                block_on(self.source.operation.drives(reader.merged_at_once()))
-            }
-            PlannedReader::Dense(_) | PlannedReader::Ended => Ok(None),
-        }
+        let PlannedReader::Sparse(reader) = &mut self.source.plan else {
+            return Ok(None);
+        };
+        block_on(self.source.operation.drives(reader.merged_at_once()))
     }
 
     /// The types of the result's columns, in their order.

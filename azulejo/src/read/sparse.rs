@@ -80,7 +80,9 @@ impl SparseReader {
             match self.steps(wanted).step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
                 SparseStep::Batch(step) => {
-                    let room = self.prefetch_room(&step);
+                    // Bytes that may be under way before they are needed, while the batch is read.
+                    let budget = &self.query.budget;
+                    let room = budget.total.saturating_sub(step.cost).min(budget.prefetch);
                     self.prefetch(&step, room, wanted);
                     let to = output.again();
                     let cells = batch::read(&self.query, &step.portions, room, to).await?;
@@ -162,12 +164,6 @@ impl SparseReader {
             Some(_) if fields.iter().any(|field| field.column_type.is_var()) => 0,
             Some(room) => room as u64,
         }
-    }
-
-    /// Bytes that may be under way before they are needed, while a batch is read.
-    fn prefetch_room(&self, step: &BatchStep<'_>) -> u64 {
-        let budget = &self.query.budget;
-        budget.total.saturating_sub(step.cost).min(budget.prefetch)
     }
 
     /// Asks for what a batch needs, and then for what the one after it needs.
