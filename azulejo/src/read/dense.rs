@@ -28,6 +28,7 @@ use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
+use crate::read::stored_tile::fragment_of;
 use crate::space::copy::fill_cells;
 use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
@@ -399,15 +400,14 @@ impl DenseReader {
     async fn overlay(&self, batch: BatchPlan) -> Result<BatchPlan> {
         let mut overlay = Overlay::new(&self.query.plan, batch)?;
         for source in &self.query.overlaid {
-            let fragment = self.query.array.fragments().get(source.fragment);
-            let Some(fragment) = fragment.filter(|_| overlay.touches(source)) else {
+            if !overlay.touches(source) {
                 continue;
-            };
+            }
             if let Coordinates::Computed(own) = &source.coordinates {
                 overlay.add_computed(source.fragment, own)?;
                 continue;
             }
-            for tile in 0..fragment.tile_num() {
+            for tile in 0..fragment_of(&self.query.array, source.fragment)?.tile_num() {
                 let dimensions = self.query.plan.grid.ndim();
                 let requests =
                     TileRequest::coordinates(source.fragment, tile, dimensions, &Cells::All);

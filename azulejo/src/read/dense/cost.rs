@@ -4,6 +4,7 @@ use super::assemble::DenseQuery;
 use super::plan::{BatchPlan, PositionBox, field_in};
 use crate::error::{Error, Result};
 use crate::read::budget::Budget;
+use crate::read::stored_tile::fragment_of;
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
@@ -110,10 +111,8 @@ impl BatchCosts<'_> {
                 let Some(found) = field_in(array, task.fragment, field) else {
                     continue;
                 };
-                let Some(fragment) = array.fragments().get(task.fragment) else {
-                    continue;
-                };
                 let times = if repeats { task.copies.len() as u64 } else { 1 };
+                let fragment = fragment_of(array, task.fragment)?;
                 let bytes = fragment.loaded().var_tile_size(found, task.tile)?;
                 cost = cost.saturating_add(bytes.saturating_mul(times));
             }
