@@ -121,12 +121,9 @@ impl Beginning {
         let operation = self.operation.clone();
         let planning = async {
             loop {
-                let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
-                    Ok(reader) => return Ok(reader),
-                    Err(error) => error,
-                };
-                if !self.opened.again(&error, waiting).await {
-                    return Err(error);
+                let reader = ArrayReader::new(self.opened.array(), options, waiting).await;
+                if let Some(reader) = self.opened.settled(reader, waiting).await {
+                    return reader;
                 }
             }
         };
@@ -409,10 +406,10 @@ impl Array {
                 let fetcher =
                     Fetcher::new(array, Waiting::Blocks, array.context().buffers().clone());
                 let needs = split::needs(array, &selection, parts);
-                match block_on(fetcher.metadata(&needs)) {
-                    Ok(()) => return split::divide(array, selection, parts),
-                    Err(error) if block_on(opened.again(&error, Waiting::Blocks)) => {}
-                    Err(error) => return Err(error),
+                let found = block_on(fetcher.metadata(&needs));
+                let found = found.and_then(|()| split::divide(array, selection.clone(), parts));
+                if let Some(parts) = block_on(opened.settled(found, Waiting::Blocks)) {
+                    return parts;
                 }
             }
         })

@@ -33,12 +33,9 @@ async fn aggregate(
         let mut opened = Reopening::of(array);
         loop {
             let options = options.clone();
-            let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
-                Ok(values) => return Ok(values),
-                Err(error) => error,
-            };
-            if !opened.again(&error, waiting).await {
-                return Err(error);
+            let values = aggregate_once(opened.array(), options, aggregates, waiting).await;
+            if let Some(values) = opened.settled(values, waiting).await {
+                return values;
             }
         }
     };
