@@ -218,20 +218,16 @@ impl<'a> BatchTile<'a> {
     /// Finds the cells that are no results though they exist: deleted, or failing the query's
     /// condition.
     pub(super) fn test(&mut self) -> Result<()> {
-        let cells = self.tile.cell_num as usize;
-        if self.tile.no_results {
-            if self.keyed {
-                self.results = Some(vec![0; cells]);
-            } else {
-                self.selected = RowSelection::List(Vec::new());
-            }
+        let no_results = self.tile.no_results;
+        let deleted_until = self.of.deleted_until.filter(|_| !no_results);
+        if self.tile.tests.is_empty() && deleted_until.is_none() && !no_results {
             return Ok(());
         }
-        if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
-            return Ok(());
-        }
-        let mut mask = self.selected_mask();
-        if let Some(until) = self.of.deleted_until {
+        let mut mask = match no_results {
+            true => vec![0; self.tile.cell_num as usize],
+            false => self.selected_mask(),
+        };
+        if let Some(until) = deleted_until {
             for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
                 *m &= u8::from(time > until || time == u64::MAX);
             }
