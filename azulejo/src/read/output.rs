@@ -209,16 +209,6 @@ impl<'o> FieldOut<'o> {
             false => Self::Fixed(buffer.out(field)),
         }
     }
-
-    /// The memory of the first `cells` cells, which come out of the first `tiles` tiles; it is left
-    /// out of this one. `None` if cells have no place before they are there.
-    pub fn take_first(&mut self, cells: usize, tiles: usize) -> Option<Self> {
-        match self {
-            Self::Fixed(out) => Some(Self::Fixed(out.take_first(cells))),
-            Self::Words(out) => Some(Self::Words(out.take_first(cells, tiles))),
-            Self::Var(_) | Self::Own => None,
-        }
-    }
 }
 
 /// A batch that is a column set.

@@ -35,24 +35,6 @@ impl<'o> FixedOut<'o> {
         })
     }
 
-    /// The memory of the first `cells` cells, which is left out of this one; all if there are not
-    /// so many.
-    pub fn take_first(&mut self, cells: usize) -> Self {
-        fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
-            let len = len.min(bytes.len());
-            bytes.split_off_mut(..len).unwrap_or_default()
-        }
-        let bytes = cells.saturating_mul(self.field.column_type.cell_size());
-        let data = first(&mut self.data, bytes);
-        let validity = self.validity.as_mut();
-        let validity = validity.map(|validity| first(validity, cells));
-        Self {
-            field: self.field,
-            data,
-            validity,
-        }
-    }
-
     /// The cells, once they are filled.
     pub fn view(&self, cell_num: usize) -> FieldView<'_> {
         FieldView {

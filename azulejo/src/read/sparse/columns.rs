@@ -5,14 +5,13 @@
 use super::query::SparseQuery;
 use super::tile::BatchTile;
 use super::tile_cells::{around, runs};
-use super::tiles::{self, WantedTile, tiles_per_task};
+use super::tiles::{self, WantedTile};
 use crate::column::BatchColumn;
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
-use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
 use crate::read::output::{CallerMemory, FieldOut, FixedOut, WordsOut};
-use crate::read::parallel::{UnusedBytes, each};
+use crate::read::parallel::UnusedBytes;
 use crate::read::{BoundField, Cells, Tile};
 use crate::space::CellSlab;
 use azulejo_format::filter::StringWords;
@@ -82,56 +81,11 @@ pub(super) fn prefetch(
     }
 }
 
-/// Loads the fields of the cells in `slabs` into `outs`, one a field; columns of their own are made of
-/// some fields.
-/// Where tiles follow one another in the result, threads that stream take some tiles each from the
-/// first field to the last.
+/// Loads the fields of the cells in `slabs` into `outs`, one a field, column by column; columns of
+/// their own are made of some fields.
 pub(super) async fn fill(
     query: &SparseQuery,
     mut slots: Vec<BatchTile<'_>>,
-    slabs: &[CellSlab],
-    outs: Vec<FieldOut<'_>>,
-) -> Result<Vec<Option<BatchColumn>>> {
-    let fixed = |out| matches!(out, &FieldOut::Fixed(_) | &FieldOut::Words(_));
-    let fixed = outs.iter().all(fixed);
-    let in_order = || slabs.is_sorted_by_key(|slab| slab.tile);
-    if !(query.fetcher.streams() && fixed && in_order()) {
-        return fill_together(query, &mut slots, slabs, outs).await;
-    }
-    let mut outs = outs;
-    let some = tiles_per_task(query, slots.len());
-    let mut work = Vec::with_capacity(slots.len().div_ceil(some));
-    let mut rest = slabs;
-    let mut first = 0;
-    for members in slots.chunks_mut(some) {
-        let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let here = rest.split_off(..rest.partition_point(|slab| slab.tile < next));
-        let here = here.unwrap_or_default().iter().map(|slab| CellSlab {
-            tile: slab.tile - first,
-            ..*slab
-        });
-        let here: Vec<CellSlab> = here.collect();
-        let cells = cells_of(&here)?;
-        let outs = outs.iter_mut();
-        let outs = outs.filter_map(|out| out.take_first(cells, members.len()));
-        let outs: Vec<FieldOut<'_>> = outs.collect();
-        first = next;
-        if cells > 0 {
-            work.push((members, here, outs));
-        }
-    }
-    let fill =
-        |(members, slabs, outs): (&mut [BatchTile<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
-            block_on(fill_together(query, members, &slabs, outs)).map(drop)
-        };
-    each(query.array.context(), work, fill)?;
-    Ok(vec![None; query.fields.len()])
-}
-
-/// As [`fill`], column by column.
-async fn fill_together(
-    query: &SparseQuery,
-    slots: &mut [BatchTile<'_>],
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
 ) -> Result<Vec<Option<BatchColumn>>> {
@@ -139,18 +93,18 @@ async fn fill_together(
     let bands = SlabBands::new(context, slabs, slots.len())?;
     let used = bands.used.as_slice();
     // Coordinates that only decided the order are not needed any more.
-    for slot in slots.iter_mut() {
+    for slot in &mut slots {
         let wanted = &slot.of.fields;
         slot.loaded
             .retain(|field, _| wanted.contains(&Some(*field)));
         slot.results = None;
     }
-    let spans = spans(slots, slabs, used);
-    let whole = whole(slots, slabs, used);
+    let spans = spans(&slots, slabs, used);
+    let whole = whole(&slots, slabs, used);
     let mut all = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
         query.operation.check()?;
-        let mut column = ColumnTiles::new(query, slots, used, &spans, i)?;
+        let mut column = ColumnTiles::new(query, &slots, used, &spans, i)?;
         all.push(match out {
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
@@ -162,13 +116,13 @@ async fn fill_together(
                 gather_var(context, &bands, &tiles, bound, out)?;
                 None
             }
-            FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
+            FieldOut::Fixed(out) => place(query, column, &slots, &bands, &whole, out).await?,
             FieldOut::Words(WordsOut { ids, words }) => {
                 column.ask_for_words(words);
-                place(query, column, slots, &bands, &whole, ids).await?
+                place(query, column, &slots, &bands, &whole, ids).await?
             }
         });
-        for slot in slots.iter_mut() {
+        for slot in &mut slots {
             // No other column is of this field.
             if let Some(field) = slot.field(i) {
                 slot.loaded.remove(&field);
