@@ -10,7 +10,6 @@ mod matching;
 mod overlay;
 mod plan;
 mod points;
-mod scatter;
 mod stored;
 mod var_column;
 mod walk;
