@@ -37,8 +37,6 @@ use crate::condition::Meaning;
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
-use fetch::FetchStrategy;
-
 /// What to read.
 ///
 /// ```
@@ -202,16 +200,12 @@ pub(crate) struct BoundOptions {
     pub memory_budget: u64,
     /// Cells after which the result ends.
     pub(crate) limit: Option<u64>,
-    /// How tiles are fetched.
-    pub(crate) strategy: FetchStrategy,
     /// Whether every version of a cell is a result, the latest first.
     pub(crate) versions: bool,
     /// Whether cells of a dense array that do not meet the condition are left out.
     pub(crate) matching_only: bool,
     /// As given.
     pub(crate) batch_bytes: Option<u64>,
-    /// Whether texts may come as words.
-    pub(crate) words: bool,
     /// What counts what the query does.
     pub(crate) counts: ReadCounts,
 }

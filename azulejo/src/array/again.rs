@@ -152,6 +152,15 @@ impl Reopening {
         &self.array
     }
 
+    /// What was read of the array; `None` if that is to be read again, as something was gone and the
+    /// array could be opened again.
+    pub async fn settled<T>(&mut self, read: Result<T>, waiting: Waiting) -> Option<Result<T>> {
+        match read {
+            Err(error) if self.again(&error, waiting).await => None,
+            read => Some(read),
+        }
+    }
+
     /// Whether something was gone, and the array could be opened again as it is now, with the
     /// schema that it had. Not for an array of another time, or of chosen fragments.
     pub async fn again(&mut self, error: &Error, waiting: Waiting) -> bool {

@@ -201,15 +201,13 @@ impl Aggregator {
                 }
             };
             if !possible {
-                let several = column_type.cell_val_num != CellValNum::ONE && !is_text;
+                let several = match column_type.cell_val_num != CellValNum::ONE && !is_text {
+                    true => ", several values a cell",
+                    false => "",
+                };
                 return Err(Error::SchemaMismatch(format!(
-                    "{} ({datatype}{}) has no {what}",
-                    column_type.name,
-                    if several {
-                        ", several values a cell"
-                    } else {
-                        ""
-                    }
+                    "{} ({datatype}{several}) has no {what}",
+                    column_type.name
                 )));
             }
         }
@@ -231,12 +229,6 @@ impl Aggregator {
     /// Whether values are looked at, and not only validity.
     pub(crate) fn wants_values(&self) -> bool {
         self.wanted.sum || self.wanted.min || self.wanted.max
-    }
-
-    /// The field.
-    #[must_use]
-    pub fn column_type(&self) -> &ColumnType {
-        &self.column_type
     }
 
     /// The same aggregates without any cells, to be filled elsewhere and [merged](Self::merge).
@@ -434,8 +426,9 @@ impl Aggregator {
     #[must_use]
     pub fn finish(&self, aggregate: &Aggregate) -> AggregateValue {
         let datatype = self.column_type.datatype;
+        let (sum, values) = (self.found.integer, self.found.values);
         let bound = |bytes: &Option<Vec<u8>>| {
-            let nan = || (self.found.values > 0).then(|| nan(datatype));
+            let nan = || (values > 0).then(|| nan(datatype));
             match bytes.clone().or_else(nan) {
                 Some(bytes) => AggregateValue::Cell { datatype, bytes },
                 None => AggregateValue::Null,
@@ -443,31 +436,25 @@ impl Aggregator {
         };
         let kind = SumKind::of(datatype, self.column_type.cell_val_num);
         match aggregate {
-            Aggregate::Count => AggregateValue::Unsigned(self.found.values + self.found.nulls),
+            Aggregate::Count => AggregateValue::Unsigned(values + self.found.nulls),
             Aggregate::NullCount(_) => AggregateValue::Unsigned(self.found.nulls),
             Aggregate::Min(_) => bound(&self.found.min),
             Aggregate::Max(_) => bound(&self.found.max),
-            Aggregate::Sum(_) if self.found.values == 0 && self.column_type.nullable => {
-                AggregateValue::Null
-            }
+            Aggregate::Sum(_) if values == 0 && self.column_type.nullable => AggregateValue::Null,
             Aggregate::Sum(_) => match kind {
                 Some(SumKind::Real) => AggregateValue::Real(self.found.real),
                 Some(SumKind::Unsigned) => {
-                    AggregateValue::Unsigned(u64::try_from(self.found.integer).unwrap_or(u64::MAX))
+                    AggregateValue::Unsigned(u64::try_from(sum).unwrap_or(u64::MAX))
                 }
                 _ => {
-                    let limit = if self.found.integer < 0 {
-                        i64::MIN
-                    } else {
-                        i64::MAX
-                    };
-                    AggregateValue::Signed(i64::try_from(self.found.integer).unwrap_or(limit))
+                    let limit = if sum < 0 { i64::MIN } else { i64::MAX };
+                    AggregateValue::Signed(i64::try_from(sum).unwrap_or(limit))
                 }
             },
-            Aggregate::Mean(_) if self.found.values == 0 => AggregateValue::Null,
+            Aggregate::Mean(_) if values == 0 => AggregateValue::Null,
             Aggregate::Mean(_) => AggregateValue::Real(match kind {
-                Some(SumKind::Real) => self.found.real / self.found.values as f64,
-                _ => integer_mean(self.found.integer, self.found.values),
+                Some(SumKind::Real) => self.found.real / values as f64,
+                _ => integer_mean(sum, values),
             }),
         }
     }

@@ -4,7 +4,7 @@ use super::fetch::{FetchStrategy, Waiting};
 use super::{BoundField, BoundOptions, ReadOptions};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
-use crate::condition::unknown_field;
+use crate::condition::{BoundCondition, unknown_field};
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
@@ -70,7 +70,6 @@ impl ReadOptions {
                 "field {name:?} is asked for twice"
             )));
         }
-        let strategy = FetchStrategy::of(array);
         Ok(BoundOptions {
             subarray: self.subarray.bind(schema)?,
             fields,
@@ -81,13 +80,11 @@ impl ReadOptions {
                 .memory_budget
                 .unwrap_or(array.context().config().memory_budget),
             limit: self.limit,
-            strategy,
             versions: false,
             matching_only: self.matching_only,
             batch_bytes: self
                 .batch_bytes
-                .filter(|_| strategy == FetchStrategy::Streaming),
-            words: false,
+                .filter(|_| FetchStrategy::of(array) == FetchStrategy::Streaming),
             counts: self.counts.unwrap_or_default(),
         })
     }
@@ -171,6 +168,13 @@ pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
 }
 
 impl BoundOptions {
+    /// The condition, bound to the latest schema.
+    pub(super) fn bound_condition(&self, array: &Array) -> Result<Option<BoundCondition>> {
+        let enumerations = |name: &str| array.enumeration(name);
+        let bind = |of| BoundCondition::bind_as(of, self.meaning, array.schema(), &enumerations);
+        self.condition.as_ref().map(bind).transpose()
+    }
+
     /// A result without cells.
     pub(super) fn empty(&self) -> ColumnSet {
         let fields = self.fields.iter();

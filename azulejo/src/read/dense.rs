@@ -10,17 +10,16 @@ mod matching;
 mod overlay;
 mod plan;
 mod points;
-mod scatter;
 mod stored;
 mod var_column;
 mod walk;
 mod word_column;
 
-use super::budget::{Budget, LookedAt};
+use super::budget::{Budget, WantedBatch};
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
-use super::output::{Batch, Output, OutputMemory, batch_columns};
+use super::output::{Batch, CallerMemory, Output, OutputMemory, batch_columns};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use super::{BoundOptions, bind};
 use crate::array::Array;
@@ -28,6 +27,7 @@ use crate::column::{BatchColumns, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
+use crate::read::stored_tile::fragment_of;
 use crate::space::copy::fill_cells;
 use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
@@ -37,7 +37,6 @@ use assemble::{DenseQuery, Unmatched};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use condition::DenseCondition;
-use cost::BatchCosts;
 use cut::Cutter;
 use overlay::{Coordinates, OverlaidFragment, Overlay, OwnGrid};
 use plan::{BatchPlan, DenseFragment, DensePlan, TileTask, field_in};
@@ -51,12 +50,10 @@ pub(super) struct DenseReader {
     /// Whether cells that do not match, or that nobody wrote, are left out.
     matching_only: bool,
     walk: SelectionWalk,
-    /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
-    order: Vec<usize>,
-    /// The next batch, if its tiles were prefetched already, and what was left to read before it
-    /// was planned.
-    planned: Option<(Result<BatchPlan>, SelectionWalk)>,
-    looked_at: LookedAt,
+    /// Cells that its batches have looked at. Where it ends after some cells, the next batch looks at
+    /// as many as are still wanted, or, where a condition leaves most of them out, as many as all
+    /// before it: so nothing much is read in vain, and nothing for long a little at a time.
+    looked_at: u64,
 }
 
 impl DenseReader {
@@ -67,9 +64,7 @@ impl DenseReader {
         let selection = selection(array, &grid, options)?;
         let mut fields = options.fields.clone();
         let asked = fields.len();
-        let enumerations = |name: &str| array.enumeration(name);
-        let bind = |of| BoundCondition::bind_as(of, options.meaning, schema, &enumerations);
-        let condition = options.condition.as_ref().map(bind).transpose()?;
+        let condition = options.bound_condition(array)?;
         let mut plan = DensePlan {
             grid,
             selection,
@@ -78,10 +73,11 @@ impl DenseReader {
         let overlaid = add_fragments(array, &mut plan)?;
         // Where no fragment lacks a field, nobody looks at one that is tested for what all its cells meet.
         let dense = plan.sources.iter().map(|source| source.fragment);
-        let mut used = dense.chain(overlaid.iter().map(|source| source.fragment));
+        let used = dense.chain(overlaid.iter().map(|source| source.fragment));
+        let used: Vec<usize> = used.collect();
         let condition = condition.map(|bound| {
-            let fits = used.all(|index| {
-                let fragment = array.fragments().get(index);
+            let fits = used.iter().all(|index| {
+                let fragment = array.fragments().get(*index);
                 fragment.is_none_or(|f| bound.fits(f.schema(), f.relabelled()))
             });
             match fits {
@@ -94,20 +90,19 @@ impl DenseReader {
                 fields.push(bind::field(array, name)?);
             }
         }
-        let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
+        let ascending = plan.is_ascending();
         // Where cells that nobody wrote are no results, nobody walks through what lies between
         // fragments: that may be nearly all of a domain.
         if options.matching_only && matches!(options.subarray, Subarray::Box(_)) {
             keep_written(&mut plan, &overlaid)?;
         }
-        let budget = Budget::dense(options.memory_budget).with_batch(options.batch_bytes);
-        let fetcher =
-            Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
+        let budget = Budget::dense(options.memory_budget, options.batch_bytes);
+        let pool = array.context().buffers().with_load_limit(budget.total);
+        let fetcher = Fetcher::new(array, waiting, pool).counted(&options.counts);
 
         // What planning and decoding will look at.
-        let dense = plan.sources.iter().map(|source| source.fragment);
         let mut indices = Vec::new();
-        for index in dense.clone().chain(overlaid.iter().map(|s| s.fragment)) {
+        for index in used {
             let found = fields.iter().filter_map(|of| field_in(array, index, of));
             indices.extend(found.map(|field| (index, field)));
         }
@@ -118,6 +113,7 @@ impl DenseReader {
         }
         let mut sections = fetcher.offset_sections(indices)?;
         let condition = condition.map(|bound| {
+            let dense = plan.sources.iter().map(|source| source.fragment);
             let (condition, stats) = DenseCondition::new(array, bound, dense);
             sections.extend(stats);
             condition
@@ -148,7 +144,7 @@ impl DenseReader {
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
                 let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
                 SelectionWalk::Tiles {
-                    cutter: Cutter::finished(),
+                    cutter: Cutter::default(),
                     next,
                 }
             }
@@ -161,7 +157,7 @@ impl DenseReader {
             fields,
             asked,
             condition,
-            words: options.words,
+            order,
             budget,
             fetcher,
             operation: array.context().begin(),
@@ -170,76 +166,70 @@ impl DenseReader {
             query,
             matching_only: options.matching_only,
             walk,
-            order,
-            planned: None,
-            looked_at: LookedAt::default(),
+            looked_at: 0,
         })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
-    /// piece.
-    pub fn prefer_few_batches(&mut self) {
-        self.query.budget.batch = u64::MAX;
-    }
-
-    /// Lets texts come as words, for a caller who knows what to do with both.
-    #[cfg(feature = "arrow")]
-    pub fn prefer_words(&mut self) {
-        self.query.words = true;
-    }
-
-    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
-    pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    /// The next cells, at least one; `None` at the end.
+    pub async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
         self.query.operation.check()?;
         if self.matching_only {
-            return Ok(self.next_matching(&output, most).await?.map(Batch::Own));
+            return Ok(self.next_matching(&output).await?.map(Batch::Own));
         }
+        let wanted = output.wanted;
         let is_direct = self.is_direct();
-        if is_direct && output.is_full() && !self.is_done() {
+        if is_direct && output.is_full() && !self.walk.is_done() {
             return Ok(Some(Batch::NoRoom));
         }
 
         // 1. The plan, and the prefetch of what it needs.
         let room = output.room().filter(|room| is_direct && *room > 0);
-        let small = self.is_small(&output);
+        let small = output.caller.is_some();
         let plan = match room {
             Some(room) => self.next_plan(room as u64, false).await?,
-            None => match self.planned.take() {
-                Some((plan, _)) => Some(plan?),
-                None => self.next_plan(self.batch_cells().min(most), small).await?,
-            },
+            None => {
+                let most = self.batch_cells(wanted).min(wanted.most);
+                self.next_plan(most, small).await?
+            }
         };
         let Some(plan) = plan else { return Ok(None) };
         if room.is_none() {
-            self.prefetch(&plan, small, most)?;
+            self.prefetch(&plan, wanted)?;
         }
 
-        // 2. The memory, and the cells in it.
-        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let mut memory = match output {
-            Output::Caller {
-                columns, progress, ..
-            } if room.is_some() => OutputMemory::Caller(columns, progress),
-            _ => OutputMemory::own(fields, plan.cells, self.query.fetcher.pool())?,
-        };
-        let outs = memory.outs(fields, plan.cells)?;
-        let (filled, _) = self.query.cells(&plan, outs, Unmatched::Fill).await?;
-        Ok(Some(
-            match (memory.finish(fields, plan.cells, &[], filled)?, &plan.order) {
-                (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
-                (batch, _) => batch,
-            },
-        ))
+        // 2. The cells.
+        let caller = output.caller.filter(|_| room.is_some());
+        let filling = self.cells(&plan, caller, Unmatched::Fill, wanted.words);
+        Ok(Some(filling.await?.0))
     }
 
-    /// The next cells that some fragment has and that match the condition; nobody wants more than
-    /// `most`.
-    async fn next_matching(
-        &mut self,
-        output: &Output<'_, '_>,
-        most: u64,
-    ) -> Result<Option<BatchColumns>> {
-        let small = self.is_small(output);
+    /// The cells of a plan in their order, and which cells of the plan match the condition, if there is
+    /// one.
+    async fn cells(
+        &self,
+        plan: &BatchPlan,
+        caller: Option<CallerMemory<'_, '_>>,
+        unmatched: Unmatched,
+        words: bool,
+    ) -> Result<(Batch, Option<Vec<u8>>)> {
+        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
+        let mut memory = match caller {
+            Some(memory) => OutputMemory::Caller(memory),
+            None => OutputMemory::own(fields, &[], (plan.cells, 0), self.query.fetcher.pool())?,
+        };
+        let outs = memory.outs(fields, plan.cells)?;
+        let (made, matching) = self.query.cells(plan, outs, unmatched, words).await?;
+        let batch = match (memory.finish(fields, plan.cells, &[], made)?, &plan.order) {
+            (Batch::Own(cells), Some(order)) => Batch::Own(cells.pick(order)?),
+            (batch, _) => batch,
+        };
+        Ok((batch, matching))
+    }
+
+    /// The next cells that some fragment has and that match the condition.
+    async fn next_matching(&mut self, output: &Output<'_, '_>) -> Result<Option<BatchColumns>> {
+        let wanted = output.wanted;
+        let small = output.caller.is_some();
         // A tile is decoded for one of its cells as for all of them.
         let least = match self.query.condition {
             Some(_) => self.query.plan.grid.tile_cells(),
@@ -247,16 +237,19 @@ impl DenseReader {
         };
         // Where reads have a high latency, the tiles of a batch travel together: the more the better.
         let largest = match self.query.fetcher.streams() {
-            true => self.batch_cells().max(self.query.plan.grid.tile_cells()),
+            true => self
+                .batch_cells(wanted)
+                .max(self.query.plan.grid.tile_cells()),
             false => u64::MAX,
         };
         loop {
-            let cells = self.looked_at.enough(most).max(least).min(largest);
-            let Some((columns, mask, _)) = self.next_cells(cells, small, None).await? else {
+            let cells = wanted.most.max(self.looked_at).max(least).min(largest);
+            let next = self.next_cells(cells, small, wanted.words, None);
+            let Some((columns, mask, _)) = next.await? else {
                 return Ok(None);
             };
             // Nothing of a batch is read all of whose tiles were left out.
-            self.looked_at.add(match mask.len() {
+            self.looked_at = self.looked_at.saturating_add(match mask.len() {
                 0 => cells,
                 read => read as u64,
             });
@@ -276,6 +269,7 @@ impl DenseReader {
         &mut self,
         most: u64,
         small: bool,
+        words: bool,
         whole: Option<&mut dyn WholeTiles>,
     ) -> Result<Option<(BatchColumns, Vec<u8>, u64)>> {
         let Some(mut batch) = self.next_plan(most, small).await? else {
@@ -283,13 +277,8 @@ impl DenseReader {
         };
         let walked = batch.cells as u64;
         // Points and overlapping ranges may take one cell twice and leave out another.
-        let once = !matches!(self.walk, SelectionWalk::Points { .. })
-            && self
-                .query
-                .plan
-                .selection
-                .iter()
-                .all(AxisSelection::is_ascending);
+        let in_order = !matches!(self.walk, SelectionWalk::Points { .. });
+        let once = in_order && self.query.plan.is_ascending();
         let taken = match whole {
             Some(whole) if once && self.query.condition.is_none() => {
                 self.take_whole(&mut batch, whole).await?
@@ -307,21 +296,16 @@ impl DenseReader {
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
 
-        let fields = self.query.fields.get(..self.query.asked).unwrap_or(&[]);
-        let mut memory = OutputMemory::own(fields, batch.cells, self.query.fetcher.pool())?;
-        let outs = memory.outs(fields, batch.cells)?;
-        let (filled, matching) = self.query.cells(&batch, outs, Unmatched::Stay).await?;
+        let filling = self.cells(&batch, None, Unmatched::Stay, words);
+        let (cells, matching) = filling.await?;
         for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
             *mask &= matches;
         }
-        let columns = batch_columns(memory.finish(fields, batch.cells, &[], filled)?)?;
-        let Some(order) = &batch.order else {
-            return Ok(Some((columns, mask, walked)));
-        };
-        let mask = order
-            .iter()
-            .map(|&cell| mask.get(cell).copied().unwrap_or(0));
-        Ok(Some((columns.pick(order)?, mask.collect(), walked)))
+        if let Some(order) = &batch.order {
+            let of = |cell: &usize| mask.get(*cell).copied().unwrap_or(0);
+            mask = order.iter().map(of).collect();
+        }
+        Ok(Some((batch_columns(cells)?, mask, walked)))
     }
 
     /// Offers the tiles that a batch needs all cells of; gives back the copies of those taken.
@@ -342,21 +326,10 @@ impl DenseReader {
         };
         let tiles: Vec<Option<WholeTile>> = batch.tasks.iter().map(whole_tile).collect();
         let takes = offer(&self.query.fetcher, whole, &tiles).await?;
-        let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
-        for (task, takes) in std::mem::take(&mut batch.tasks).into_iter().zip(takes) {
-            if takes {
-                taken.push(task.copies);
-            } else {
-                left.push(task);
-            }
-        }
-        batch.tasks = left;
-        Ok(taken)
-    }
-
-    /// Whether everything has been read.
-    fn is_done(&self) -> bool {
-        self.planned.is_none() && self.walk.is_done()
+        let tasks = std::mem::take(&mut batch.tasks).into_iter().zip(takes);
+        let (taken, left): (Vec<_>, Vec<_>) = tasks.partition(|(_, takes)| *takes);
+        batch.tasks = left.into_iter().map(|(task, _)| task).collect();
+        Ok(taken.into_iter().map(|(task, _)| task.copies).collect())
     }
 
     /// Whether cells can go straight to a caller's memory: they come in the order of the result,
@@ -367,91 +340,57 @@ impl DenseReader {
         in_order && once && !self.query.fields.iter().any(|f| f.column_type.is_var())
     }
 
-    /// Whether batches are small: they are copied to memory that may have no room for all of their
-    /// cells.
-    fn is_small(&self, output: &Output<'_, '_>) -> bool {
-        matches!(output, Output::Caller { .. }) && self.query.fetcher.streams()
-    }
-
-    /// Whether threads read what they decode: then batches that nobody wants to have may be small.
-    pub fn streams(&self) -> bool {
-        self.query.fetcher.streams()
-    }
-
     /// Cells of a batch for the caller to keep.
-    fn batch_cells(&self) -> u64 {
+    fn batch_cells(&self, wanted: WantedBatch) -> u64 {
         let fields = self.query.fields.iter();
         let cell = fields.fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
-        (self.query.budget.batch / cell).max(1)
+        (self.query.budget.batch_of(wanted) / cell).max(1)
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
+    fn prefetch(&self, plan: &BatchPlan, wanted: WantedBatch) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.query.fetcher.streams() || !self.query.overlaid.is_empty() {
             return Ok(());
         }
         self.query.prefetch(plan)?;
-        let left = most.saturating_sub(plan.cells as u64);
-        if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
+        let left = wanted.most.saturating_sub(plan.cells as u64);
+        if matches!(self.walk, SelectionWalk::Points { .. }) || left == 0 {
             return Ok(());
         }
-        let before = self.walk.clone();
-        if let Some(later) = self
-            .plan_next(self.batch_cells().min(left), small)
-            .transpose()
-        {
-            if let Ok(later) = &later {
-                self.query.prefetch(later)?;
-            }
-            self.planned = Some((later, before));
+        let most = self.batch_cells(wanted).min(left);
+        let later = self.walk.clone().next(&self.query.costs(), most, false);
+        // Who comes to it is told what is wrong with it.
+        if let Ok(Some(mut later)) = later {
+            self.prune(&mut later);
+            self.query.prefetch(&later)?;
         }
         Ok(())
     }
 
-    /// Plans the next batch of at most `max_cells` cells.
+    /// Plans the next batch of at most `max_cells` cells; a small one, if that is wanted and threads
+    /// read what they decode: it is looked at, or copied to memory that may have no room for all of
+    /// it, while it is in a cache.
     async fn next_plan(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
         self.query.operation.check()?;
-        if let Some((_, before)) = self.planned.take() {
-            self.walk = before;
-        }
-        let batch = match self.plan_next(max_cells, small)? {
-            Some(batch) if !self.query.overlaid.is_empty() => {
-                let mut batch = self.overlay(batch).await?;
-                self.prune(&mut batch)?;
-                Some(batch)
-            }
-            batch => batch,
-        };
-        if let Some(batch) = &batch {
-            let counts = self.query.fetcher.counts();
-            counts.add_tiles(batch.tasks.len());
-            counts.add_pruned(batch.pruned);
-        }
-        Ok(batch)
-    }
-
-    /// As [`Self::next_plan`], without fragments that are overlaid.
-    fn plan_next(&mut self, max_cells: u64, small: bool) -> Result<Option<BatchPlan>> {
-        let costs = BatchCosts {
-            query: &self.query,
-            order: &self.order,
-            budget: self.query.budget,
-        };
+        let (costs, small) = (self.query.costs(), small && self.query.fetcher.streams());
         let Some(mut batch) = self.walk.next(&costs, max_cells, small)? else {
             return Ok(None);
         };
-        if self.query.overlaid.is_empty() {
-            self.prune(&mut batch)?;
+        if !self.query.overlaid.is_empty() {
+            batch = self.overlay(batch).await?;
         }
+        self.prune(&mut batch);
+        let counts = self.query.fetcher.counts();
+        counts.add_tiles(batch.tasks.len());
+        counts.add_pruned(batch.pruned);
         Ok(Some(batch))
     }
 
     /// Leaves out the tiles of which no cell can match the condition.
-    fn prune(&self, batch: &mut BatchPlan) -> Result<()> {
-        match &self.query.condition {
-            Some(condition) => condition.prune(&self.query.array, batch),
-            None => Ok(()),
+    fn prune(&self, batch: &mut BatchPlan) {
+        if let Some(condition) = &self.query.condition {
+            condition.prune(&self.query.array, batch);
         }
     }
 
@@ -460,15 +399,14 @@ impl DenseReader {
     async fn overlay(&self, batch: BatchPlan) -> Result<BatchPlan> {
         let mut overlay = Overlay::new(&self.query.plan, batch)?;
         for source in &self.query.overlaid {
-            let fragment = self.query.array.fragments().get(source.fragment);
-            let Some(fragment) = fragment.filter(|_| overlay.touches(source)) else {
+            if !overlay.touches(source) {
                 continue;
-            };
+            }
             if let Coordinates::Computed(own) = &source.coordinates {
                 overlay.add_computed(source.fragment, own)?;
                 continue;
             }
-            for tile in 0..fragment.tile_num() {
+            for tile in 0..fragment_of(&self.query.array, source.fragment)?.tile_num() {
                 let dimensions = self.query.plan.grid.ndim();
                 let requests =
                     TileRequest::coordinates(source.fragment, tile, dimensions, &Cells::All);
@@ -549,11 +487,8 @@ fn add_fragments(array: &Array, plan: &mut DensePlan) -> Result<Vec<OverlaidFrag
             continue;
         };
         let damaged = |reason: &str| {
-            let reason = reason.to_owned();
-            Error::decode(
-                fragment.name(),
-                DecodeError::invalid("non-empty domain", 0, reason),
-            )
+            let source = DecodeError::invalid("non-empty domain", 0, reason);
+            Error::decode(fragment.name(), source)
         };
         if !same_types(fragment.schema(), schema) {
             return Err(Error::SchemaMismatch(format!(
@@ -574,40 +509,27 @@ fn add_fragments(array: &Array, plan: &mut DensePlan) -> Result<Vec<OverlaidFrag
         if plan.selection.iter().zip(&bounds).any(apart) {
             continue;
         }
-        if !fragment.is_dense() {
-            overlaid.push(OverlaidFragment {
-                fragment: index,
-                bounds,
-                coordinates: Coordinates::Stored,
-            });
-            continue;
-        }
-        if tiled_alike(fragment.schema(), schema) {
-            let grid = FragmentGrid::new(&plan.grid, bounds)
-                .ok_or_else(|| damaged("it has too many tiles"))?;
-            plan.sources.push(DenseFragment {
-                fragment: index,
-                grid,
-            });
-            continue;
-        }
-        let own = TileGrid::new(fragment.schema())?;
-        let tiles = own
-            .offsets_of(rectangle)
-            .ok_or_else(|| damaged("it leaves the domain of its schema"))
-            .map(|bounds| FragmentGrid::new(&own, bounds))?
-            .ok_or_else(|| damaged("it has too many tiles"))?;
-        if let Some(grid) = tiles.seen_from(&plan.grid, &own, bounds.clone()) {
-            plan.sources.push(DenseFragment {
-                fragment: index,
-                grid,
-            });
+        let too_many = || damaged("it has too many tiles");
+        let grid = if !fragment.is_dense() {
+            Err(Coordinates::Stored)
+        } else if tiled_alike(fragment.schema(), schema) {
+            Ok(FragmentGrid::new(&plan.grid, bounds.clone()).ok_or_else(too_many)?)
         } else {
-            overlaid.push(OverlaidFragment {
-                fragment: index,
+            let own = TileGrid::new(fragment.schema())?;
+            let outside = || damaged("it leaves the domain of its schema");
+            let tiles = own.offsets_of(rectangle).ok_or_else(outside)?;
+            let tiles = FragmentGrid::new(&own, tiles).ok_or_else(too_many)?;
+            let seen = tiles.seen_from(&plan.grid, &own, bounds.clone());
+            seen.ok_or_else(|| Coordinates::Computed(Box::new(OwnGrid { grid: own, tiles })))
+        };
+        let fragment = index;
+        match grid {
+            Ok(grid) => plan.sources.push(DenseFragment { fragment, grid }),
+            Err(coordinates) => overlaid.push(OverlaidFragment {
+                fragment,
                 bounds,
-                coordinates: Coordinates::Computed(Box::new(OwnGrid { grid: own, tiles })),
-            });
+                coordinates,
+            }),
         }
     }
     Ok(overlaid)

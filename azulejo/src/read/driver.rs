@@ -7,9 +7,10 @@ pub(super) mod record_batches;
 pub(super) mod stream;
 
 use super::bind;
+use super::budget::WantedBatch;
 use super::dense::DenseReader;
-use super::fetch::{FetchStrategy, Fetcher, Waiting, block_on};
-use super::output::{Batch, Output, batch_columns, copy, own_columns};
+use super::fetch::{Fetcher, Waiting, block_on};
+use super::output::{Batch, CallerMemory, Output, batch_columns, copy, own_columns};
 use super::sparse::RangeSequence;
 use super::split;
 use super::{BoundOptions, FillProgress, PartBytes, ReadCounts, ReadOptions};
@@ -28,8 +29,7 @@ struct ArrayReader {
     plan: PlannedReader,
     /// The read, which can be cancelled.
     operation: Operation,
-    /// Cells that may still come, if not all.
-    left: Option<u64>,
+    wanted: WantedBatch,
 }
 
 /// The two ways to plan and to merge.
@@ -42,20 +42,10 @@ enum PlannedReader {
 }
 
 impl PlannedReader {
-    async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
-        Ok(if array.schema().is_dense() {
-            let reader = DenseReader::new(array, options, waiting).await?;
-            Self::Dense(Box::new(reader))
-        } else {
-            let reader = RangeSequence::new(array, options, waiting).await?;
-            Self::Sparse(Box::new(reader))
-        })
-    }
-
-    async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
         match self {
-            Self::Dense(reader) => reader.next(output, most).await,
-            Self::Sparse(reader) => reader.next(output, most).await,
+            Self::Dense(reader) => reader.next(output).await,
+            Self::Sparse(reader) => reader.next(output).await,
             Self::Ended => Ok(None),
         }
     }
@@ -65,42 +55,31 @@ impl ArrayReader {
     /// Plans; reads nothing but metadata.
     async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
         let operation = array.context().begin();
-        let planning = PlannedReader::new(array, options, waiting);
+        let planning = async {
+            Ok(if array.schema().is_dense() {
+                let reader = DenseReader::new(array, options, waiting).await?;
+                PlannedReader::Dense(Box::new(reader))
+            } else {
+                let reader = RangeSequence::new(array, options, waiting).await?;
+                PlannedReader::Sparse(Box::new(reader))
+            })
+        };
         Ok(Self {
             plan: operation.drives(planning).await?,
             operation,
-            left: options.limit,
+            wanted: Output::own(options.limit.unwrap_or(u64::MAX)).wanted,
         })
     }
 
-    /// Lets batches be as large as the budget allows.
-    fn prefer_few_batches(&mut self) {
-        match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.prefer_few_batches(),
-            PlannedReader::Sparse(reader) => reader.prefer_few_batches(),
-            PlannedReader::Ended => {}
-        }
-    }
-
-    /// Lets texts come as words.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        match &mut self.plan {
-            PlannedReader::Dense(reader) => reader.prefer_words(),
-            PlannedReader::Sparse(reader) => reader.prefer_words(),
-            PlannedReader::Ended => {}
-        }
-    }
-
     /// The next cells; errors end the query.
-    async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
-        let most = self.left.unwrap_or(u64::MAX);
+    async fn next(&mut self, caller: Option<CallerMemory<'_, '_>>) -> Result<Option<Batch>> {
+        let (wanted, most) = (self.wanted, self.wanted.most);
         if most == 0 {
             return Ok(None);
         }
-        output.limit(most);
+        let mut output = Output { caller, wanted };
         let before = output.cells();
-        let reading = self.plan.next(output.again(), most);
+        let reading = self.plan.next(output.again());
         let batch = self.operation.drives(reading).await;
         let batch = match batch.inspect_err(|_| self.plan = PlannedReader::Ended)? {
             Some(Batch::Own(cells)) if cells.cell_num as u64 > most => {
@@ -112,15 +91,10 @@ impl ArrayReader {
             Some(Batch::Own(cells)) => cells.cell_num,
             _ => output.cells() - before,
         };
-        if let Some(left) = &mut self.left {
-            *left = left.saturating_sub(took as u64);
+        if most < u64::MAX {
+            self.wanted.most = most.saturating_sub(took as u64);
         }
         Ok(batch)
-    }
-
-    /// Whether an error has ended it: what was given out is not all.
-    fn has_failed(&self) -> bool {
-        matches!(self.plan, PlannedReader::Ended)
     }
 }
 
@@ -132,7 +106,6 @@ struct Beginning {
     opened: Reopening,
     /// That of all readers: whoever can cancel the first can cancel those that take its place.
     operation: Operation,
-    few_batches: bool,
 }
 
 impl Beginning {
@@ -140,7 +113,6 @@ impl Beginning {
         Self {
             opened: Reopening::of(array),
             operation: array.context().begin(),
-            few_batches: false,
         }
     }
 
@@ -149,21 +121,13 @@ impl Beginning {
         let operation = self.operation.clone();
         let planning = async {
             loop {
-                let error = match ArrayReader::new(self.opened.array(), options, waiting).await {
-                    Ok(reader) => return Ok(reader),
-                    Err(error) => error,
-                };
-                if !self.opened.again(&error, waiting).await {
-                    return Err(error);
+                let reader = ArrayReader::new(self.opened.array(), options, waiting).await;
+                if let Some(reader) = self.opened.settled(reader, waiting).await {
+                    return reader;
                 }
             }
         };
-        let mut reader = operation.drives(planning).await?;
-        // As the first one was made.
-        if self.few_batches {
-            reader.prefer_few_batches();
-        }
-        Ok(reader)
+        operation.drives(planning).await
     }
 
     /// The read from its beginning, if an error says that something was gone.
@@ -202,8 +166,12 @@ impl Reader {
             return false;
         };
         let anew = block_on(beginning.anew(error, &self.options, Waiting::Blocks));
-        let Some(reader) = anew else {
+        let Some(mut reader) = anew else {
             return false;
+        };
+        reader.wanted = WantedBatch {
+            most: reader.wanted.most,
+            ..self.source.wanted
         };
         self.source = reader;
         true
@@ -232,11 +200,9 @@ impl Reader {
             layout: Layout::Global,
             memory_budget,
             limit: None,
-            strategy: FetchStrategy::of(array),
             versions: true,
             matching_only: false,
             batch_bytes: None,
-            words: false,
             counts: ReadCounts::default(),
         };
         Ok(Self {
@@ -251,12 +217,10 @@ impl Reader {
 
     /// As [`SparseReader::merged_at_once`](super::sparse::SparseReader::merged_at_once).
     pub(crate) fn merged_at_once(&mut self) -> Result<Option<usize>> {
-        match &mut self.source.plan {
-            PlannedReader::Sparse(reader) => {
-                block_on(self.source.operation.drives(reader.merged_at_once()))
-            }
-            PlannedReader::Dense(_) | PlannedReader::Ended => Ok(None),
-        }
+        let PlannedReader::Sparse(reader) = &mut self.source.plan else {
+            return Ok(None);
+        };
+        block_on(self.source.operation.drives(reader.merged_at_once()))
     }
 
     /// The types of the result's columns, in their order.
@@ -273,14 +237,11 @@ impl Reader {
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
     pub fn read_all(mut self) -> Result<ColumnSet> {
-        self.source.prefer_few_batches();
-        if let Some(beginning) = &mut self.beginning {
-            beginning.few_batches = true;
-        }
+        self.source.wanted.few_batches = true;
         let mut batches = Vec::new();
         loop {
             match self.step() {
-                Ok(Some(batch)) => batches.push(batch),
+                Ok(Some(batch)) => batches.push(batch.into_cells()?),
                 Ok(None) => break,
                 // Nothing is given out before the last batch is there.
                 Err(error) if self.begins_anew(&error) => batches.clear(),
@@ -306,7 +267,7 @@ impl Reader {
                 "{given} buffers for {wanted} fields"
             )));
         }
-        if self.source.has_failed() {
+        if matches!(self.source.plan, PlannedReader::Ended) {
             return Err(Error::InvalidArgument(
                 "an error has ended this read before: begin another one".to_owned(),
             ));
@@ -316,12 +277,12 @@ impl Reader {
             let (batch, done) = match self.rest.take() {
                 Some(rest) => rest,
                 None => {
-                    let output = Output::Caller {
+                    let memory = CallerMemory {
                         room: copy::room_of(&self.options.fields, columns),
                         columns: &mut *columns,
                         progress: &mut progress,
                     };
-                    match block_on(self.source.next(output)) {
+                    match block_on(self.source.next(Some(memory))) {
                         Err(error) if self.begins_anew(&error) => {
                             progress = nothing(columns.len());
                             continue;
@@ -341,12 +302,13 @@ impl Reader {
                     }
                 }
             };
-            let copied = copy::copy(&self.context, &batch, done, columns, &mut progress);
-            let done = done + copied.cells;
+            let (copied, too_small) =
+                copy::copy(&self.context, &batch, done, columns, &mut progress);
+            let done = done + copied;
             if done < batch.cell_num {
                 self.gave_out(&progress);
                 self.rest = Some((batch, done));
-                return match copied.too_small {
+                return match too_small {
                     Some(error) if progress.cells == 0 => Err(error),
                     _ => Ok(progress),
                 };
@@ -361,17 +323,10 @@ impl Reader {
         }
     }
 
-    /// Lets texts come as words from now on: then only [`Self::next_batch`] takes batches.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        self.options.words = true;
-        self.source.prefer_words();
-    }
-
     /// The next cells that no caller has seen; errors end the query.
     fn next_batch(&mut self) -> Result<Option<BatchColumns>> {
         loop {
-            match self.step_batch() {
+            match self.step() {
                 Err(error) if self.begins_anew(&error) => {}
                 batch => {
                     self.beginning = None;
@@ -382,16 +337,11 @@ impl Reader {
     }
 
     /// The next cells, or an error that the read may survive.
-    fn step(&mut self) -> Result<Option<ColumnSet>> {
-        self.step_batch()?.map(BatchColumns::into_cells).transpose()
-    }
-
-    /// As [`Self::step`].
-    fn step_batch(&mut self) -> Result<Option<BatchColumns>> {
+    fn step(&mut self) -> Result<Option<BatchColumns>> {
         if let Some((batch, done)) = self.rest.take() {
             return Ok(Some(batch.slice(done..batch.cell_num).into()));
         }
-        let batch = block_on(self.source.next(Output::Own))?;
+        let batch = block_on(self.source.next(None))?;
         batch.map(batch_columns).transpose()
     }
 }
@@ -453,12 +403,13 @@ impl Array {
             let mut opened = Reopening::of(self);
             loop {
                 let array = opened.array();
-                let fetcher = Fetcher::new(array, FetchStrategy::of(array), Waiting::Blocks, 0);
+                let fetcher =
+                    Fetcher::new(array, Waiting::Blocks, array.context().buffers().clone());
                 let needs = split::needs(array, &selection, parts);
-                match block_on(fetcher.metadata(&needs)) {
-                    Ok(()) => return split::divide(array, selection, parts),
-                    Err(error) if block_on(opened.again(&error, Waiting::Blocks)) => {}
-                    Err(error) => return Err(error),
+                let found = block_on(fetcher.metadata(&needs));
+                let found = found.and_then(|()| split::divide(array, selection.clone(), parts));
+                if let Some(parts) = block_on(opened.settled(found, Waiting::Blocks)) {
+                    return parts;
                 }
             }
         })

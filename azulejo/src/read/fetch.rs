@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::storage::{self, ObjectReader, ReadInto};
 use azulejo_format::fragment::{Field, FilePart, Section};
 use bytes::Bytes;
-use std::io::IoSliceMut;
 
 /// How the stored tiles of a query are read; chosen once, when it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +48,12 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
-    /// For a query that loads at most `load_limit` bytes at a time.
-    pub fn new(array: &Array, strategy: FetchStrategy, waiting: Waiting, load_limit: u64) -> Self {
+    /// For a query that takes its memory from a pool.
+    pub fn new(array: &Array, waiting: Waiting, pool: BufferPool) -> Self {
         Self {
             array: array.clone(),
-            pool: array.context().buffers().with_load_limit(load_limit),
-            strategy,
+            pool,
+            strategy: FetchStrategy::of(array),
             waiting,
             prefetch: Prefetch::default(),
             counts: ReadCounts::default(),
@@ -70,14 +69,6 @@ impl Fetcher {
     /// What the query has done so far.
     pub fn counts(&self) -> &ReadCounts {
         &self.counts
-    }
-
-    /// For tiles one by one, whoever asks for them.
-    pub fn of_tiles(array: &Array, pool: &BufferPool) -> Self {
-        Self {
-            pool: pool.clone(),
-            ..Self::new(array, FetchStrategy::of(array), Waiting::Blocks, 0)
-        }
     }
 
     pub fn array(&self) -> &Array {
@@ -144,33 +135,27 @@ impl Fetcher {
     /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
     /// The caller has checked their lengths against its budget.
     pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
-        let fetched = self.fetched(tiles).await?;
-        for bytes in fetched.iter().filter(|bytes| !bytes.is_empty()) {
-            self.counts.add_request(bytes.len() as u64);
-        }
-        Ok(fetched)
-    }
-
-    async fn fetched(&self, tiles: &[StoredTile]) -> Result<Vec<Bytes>> {
-        if self.streams() {
-            return self.read_into_pool(&tiles.iter().collect::<Vec<_>>());
-        }
-        let here: Vec<bool> = tiles.iter().map(|tile| self.prefetch.has(tile)).collect();
+        let streams = self.streams();
+        let here = tiles.iter().map(|of| !streams && self.prefetch.has(of));
+        let here: Vec<bool> = here.collect();
         let missing = tiles.iter().zip(&here).filter(|(_, here)| !**here);
         let missing: Vec<&StoredTile> = missing.map(|(tile, _)| tile).collect();
-        let mut read = match self.waiting {
-            Waiting::Blocks => self.read_into_pool(&missing)?,
-            Waiting::Polls => self.read_shared(&missing).await?,
-        }
-        .into_iter();
+        let read = match self.waiting {
+            Waiting::Polls if !streams => self.read_shared(&missing).await?,
+            Waiting::Blocks | Waiting::Polls => self.read_into_pool(&missing)?,
+        };
+        let mut read = read.into_iter();
+        let unread = || Error::Internal("a tile was not read".into());
         let mut fetched = Vec::with_capacity(tiles.len());
         for (tile, here) in tiles.iter().zip(here) {
-            fetched.push(match here {
+            let bytes = match here {
                 true => self.prefetch.take(tile).await?,
-                false => read
-                    .next()
-                    .ok_or_else(|| Error::Internal("a tile was not read".into()))?,
-            });
+                false => read.next().ok_or_else(unread)?,
+            };
+            if !bytes.is_empty() {
+                self.counts.add_request(bytes.len() as u64);
+            }
+            fetched.push(bytes);
         }
         Ok(fetched)
     }
@@ -229,19 +214,14 @@ impl Fetcher {
         file: &'f mut Option<TileFile>,
     ) -> Result<&'f mut TileFile> {
         let of = (tile.fragment, tile.field, tile.part);
-        match file {
-            Some(open) if open.of == of => {}
-            _ => {
-                let fragment = fragment_of(&self.array, tile.fragment)?;
-                let path = fragment.data_path(tile.field, tile.part)?;
-                let reader = storage::open(&self.array.location().storage, &path)?;
-                *file = Some(TileFile {
-                    of,
-                    reader,
-                    is_new: true,
-                    counts: self.counts.clone(),
-                });
-            }
+        if file.as_ref().is_none_or(|open| open.of != of) {
+            let path = fragment_of(&self.array, tile.fragment)?.data_path(tile.field, tile.part)?;
+            *file = Some(TileFile {
+                of,
+                reader: storage::open(&self.array.location().storage, &path)?,
+                is_new: true,
+                counts: self.counts.clone(),
+            });
         }
         file.as_mut()
             .ok_or_else(|| Error::Internal("a file that was not opened".into()))
@@ -266,12 +246,5 @@ impl TileFile {
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.counts.add_request(out.len() as u64);
         self.reader.read_at(offset, out)
-    }
-
-    /// Fills pieces one after another from `offset` on.
-    pub fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
-        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.counts.add_request(bytes as u64);
-        self.reader.read_scattered_at(offset, pieces)
     }
 }

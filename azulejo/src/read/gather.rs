@@ -1,10 +1,9 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
 //! output.
 
+use super::BoundField;
 use super::decode::PARALLEL_BYTES;
-use super::output::VarOut;
 use super::parallel::{each, split};
-use super::{BoundField, FillCell};
 use crate::column::{ColumnBuffers, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -23,7 +22,7 @@ pub(super) fn gather_column(
     tiles: &[Option<Arc<Tile>>],
     field: &BoundField,
 ) -> Result<ColumnBuffers> {
-    let source = SlabSource::new(tiles, &[], field);
+    let source = VarSource::new(tiles, field);
     let column_type = &field.column_type;
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = bands.cells;
@@ -32,7 +31,7 @@ pub(super) fn gather_column(
         .nullable
         .then(|| context.buffers().take(cell_num));
     if let Some(out) = &mut validity {
-        source.validity_bands(context, bands, out)?;
+        FixedSource::validity(tiles, &[], field).bands(context, bands, out)?;
     }
     let sums = source.var_sums(context, bands)?;
     let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
@@ -40,7 +39,7 @@ pub(super) fn gather_column(
     let mut offsets = vec![0u64; cell_num + 1];
     let len = usize::try_from(total).map_err(|_| beyond())?;
     let mut data = context.buffers().take(len);
-    source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
+    source.var_bands(context, bands, &sums, &mut data, &mut offsets)?;
     if let Some(end) = offsets.last_mut() {
         *end = total;
     }
@@ -51,24 +50,6 @@ pub(super) fn gather_column(
         offsets: Some(Buffer::from_vec(offsets)),
         validity: validity.map(Into::into),
     })
-}
-
-/// As [`gather_column`], into a caller's memory; returns how many bytes the values have.
-pub(super) fn gather_var(
-    context: &Context,
-    bands: &SlabBands<'_>,
-    tiles: &[Option<Arc<Tile>>],
-    field: &BoundField,
-    out: VarOut<'_>,
-) -> Result<usize> {
-    let source = SlabSource::new(tiles, &[], field);
-    let bands = &bands.bands;
-    if let Some(out) = out.validity {
-        source.validity_bands(context, bands, out)?;
-    }
-    let sums = source.var_sums(context, bands)?;
-    source.var_bands(context, bands, &sums, (out.data, out.starts, out.base))?;
-    Ok(sums.iter().fold(0, |sum, bytes| sum + *bytes as usize))
 }
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are
@@ -88,11 +69,10 @@ pub(super) fn gather_fixed(
         return Ok(());
     }
     let bands = &bands.bands;
-    let source = SlabSource::new(tiles, placed, field);
     if let Some(out) = validity {
-        source.validity_bands(context, bands, out)?;
+        FixedSource::validity(tiles, placed, field).bands(context, bands, out)?;
     }
-    source.fixed_bands(context, bands, data)
+    FixedSource::values(tiles, placed, field).bands(context, bands, data)
 }
 
 /// Slabs whose cells one thread writes.
@@ -220,66 +200,77 @@ impl<'a> SlabBands<'a> {
     }
 }
 
-/// The cells that slabs point to.
-struct SlabSource<'a> {
-    /// By slot; `None`: fill values.
-    views: Vec<Option<FieldView<'a>>>,
+/// Cells of fixed length that slabs point to: the values of a field, or their validity.
+struct FixedSource<'a> {
+    /// By slot: the cells of the tile, or that of which all are the same.
+    tiles: Vec<SlotCells<'a>>,
     /// Tiles whose cells are in place.
     placed: &'a [bool],
-    fill: &'a FillCell,
     cell_size: usize,
+}
+
+enum SlotCells<'a> {
+    Stored(&'a [u8]),
+    Same(&'a [u8]),
 }
 
 fn lacking() -> Error {
     Error::Internal("a slab names cells that its tile has not".into())
 }
 
-impl<'a> SlabSource<'a> {
-    fn new(tiles: &'a [Option<Arc<Tile>>], placed: &'a [bool], field: &'a BoundField) -> Self {
-        let view = |tile: &'a Option<Arc<Tile>>| tile.as_ref().map(|tile| tile.view());
+impl<'a> FixedSource<'a> {
+    fn values(tiles: &'a [Option<Arc<Tile>>], placed: &'a [bool], field: &'a BoundField) -> Self {
+        let cells = |tile: &'a Option<Arc<Tile>>| match tile {
+            Some(tile) => SlotCells::Stored(&tile.data),
+            None => SlotCells::Same(&field.fill.bytes),
+        };
         Self {
-            views: tiles.iter().map(view).collect(),
+            tiles: tiles.iter().map(cells).collect(),
             placed,
-            fill: &field.fill,
             cell_size: field.column_type.cell_size(),
         }
     }
 
-    /// The tile of a slab; `None` for fill values.
-    fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
-        self.views
-            .get(slab.tile as usize)
-            .map(Option::as_ref)
-            .ok_or_else(lacking)
-    }
-
-    fn is_placed(&self, slab: &CellSlab) -> bool {
-        self.placed.get(slab.tile as usize) == Some(&true)
-    }
-
-    fn fixed(&self, slabs: &[CellSlab], out: &mut [u8]) -> Result<()> {
-        match self.cell_size {
-            1 => self.fixed_of::<1>(slabs, out),
-            2 => self.fixed_of::<2>(slabs, out),
-            4 => self.fixed_of::<4>(slabs, out),
-            8 => self.fixed_of::<8>(slabs, out),
-            _ => self.fixed_of::<0>(slabs, out),
+    fn validity(tiles: &'a [Option<Arc<Tile>>], placed: &'a [bool], field: &'a BoundField) -> Self {
+        let cells = |tile: &'a Option<Arc<Tile>>| match tile.as_ref().map(|tile| &tile.validity) {
+            Some(Some(validity)) => SlotCells::Stored(validity),
+            None if !field.fill.valid => SlotCells::Same(&[0]),
+            Some(None) | None => SlotCells::Same(&[1]),
+        };
+        Self {
+            tiles: tiles.iter().map(cells).collect(),
+            placed,
+            cell_size: 1,
         }
     }
 
+    /// Writes the cells of bands.
+    fn bands(&self, context: &Context, bands: &[SlabBand<'_>], out: &mut [u8]) -> Result<()> {
+        let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
+        let work = bands.iter().zip(pieces).collect();
+        let write = |(band, out): (&SlabBand<'_>, _)| match self.cell_size {
+            1 => self.cells::<1>(band.slabs, out),
+            2 => self.cells::<2>(band.slabs, out),
+            4 => self.cells::<4>(band.slabs, out),
+            8 => self.cells::<8>(band.slabs, out),
+            _ => self.cells::<0>(band.slabs, out),
+        };
+        each(context, work, write).map(drop)
+    }
+
     /// `N` is the cell size, 0 if it is not known to the compiler.
-    fn fixed_of<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
+    fn cells<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         let size = if N == 0 { self.cell_size } else { N };
         for slab in slabs {
             let place = out.split_off_mut(..slab.len as usize * size);
             let place = place.ok_or_else(lacking)?;
-            if self.is_placed(slab) {
+            if self.placed.get(slab.tile as usize) == Some(&true) {
                 continue;
             }
-            match self.view(slab)? {
-                Some(view) => {
+            match self.tiles.get(slab.tile as usize).ok_or_else(lacking)? {
+                SlotCells::Stored(cells) => {
                     let start = slab.start as usize * size;
-                    let cells = view.data.get(start..start + place.len());
+                    let cells = cells.get(start..start + place.len());
                     let cells = cells.ok_or_else(lacking)?;
                     // Single cells are the rule where sparse fragments interleave: a fixed-size
                     // move, not a call.
@@ -288,33 +279,33 @@ impl<'a> SlabSource<'a> {
                         _ => place.copy_from_slice(cells),
                     }
                 }
-                None => repeat_cell(place, &self.fill.bytes),
+                SlotCells::Same(cell) => repeat_cell(place, cell),
             }
         }
         Ok(())
     }
+}
 
-    fn validity(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
-        for slab in slabs {
-            let place = out.split_off_mut(..slab.len as usize);
-            let place = place.ok_or_else(lacking)?;
-            if self.is_placed(slab) {
-                continue;
-            }
-            match self.view(slab)? {
-                Some(FieldView {
-                    validity: Some(validity),
-                    ..
-                }) => {
-                    let start = slab.start as usize;
-                    let bytes = validity.get(start..start + place.len());
-                    place.copy_from_slice(bytes.ok_or_else(lacking)?);
-                }
-                Some(_) => place.fill(1),
-                None => place.fill(u8::from(self.fill.valid)),
-            }
+/// Cells of any length that slabs point to.
+struct VarSource<'a> {
+    /// By slot; `None`: fill values.
+    views: Vec<Option<FieldView<'a>>>,
+    fill: &'a [u8],
+}
+
+impl<'a> VarSource<'a> {
+    fn new(tiles: &'a [Option<Arc<Tile>>], field: &'a BoundField) -> Self {
+        let view = |tile: &'a Option<Arc<Tile>>| tile.as_ref().map(|tile| tile.view());
+        Self {
+            views: tiles.iter().map(view).collect(),
+            fill: &field.fill.bytes,
         }
-        Ok(())
+    }
+
+    /// The tile of a slab; `None` for fill values.
+    fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
+        let view = self.views.get(slab.tile as usize).map(Option::as_ref);
+        view.ok_or_else(lacking)
     }
 
     /// The start of each of a slab's cells in the tile's data, and the end of the last.
@@ -326,25 +317,6 @@ impl<'a> SlabSource<'a> {
             .ok_or_else(lacking)
     }
 
-    /// Writes the validity of the cells of bands.
-    fn validity_bands(
-        &self,
-        context: &Context,
-        bands: &[SlabBand<'_>],
-        out: &mut [u8],
-    ) -> Result<()> {
-        let pieces = split(out, bands.iter().map(|band| band.cells));
-        let work = bands.iter().zip(pieces).collect();
-        each(context, work, |(band, out)| self.validity(band.slabs, out)).map(drop)
-    }
-
-    /// Writes the cells of bands, which are of fixed length.
-    fn fixed_bands(&self, context: &Context, bands: &[SlabBand<'_>], out: &mut [u8]) -> Result<()> {
-        let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
-        let work = bands.iter().zip(pieces).collect();
-        each(context, work, |(band, out)| self.fixed(band.slabs, out)).map(drop)
-    }
-
     /// Bytes of the values of each band.
     fn var_sums(&self, context: &Context, bands: &[SlabBand<'_>]) -> Result<Vec<u64>> {
         each(context, bands.iter().collect(), |band| {
@@ -353,14 +325,16 @@ impl<'a> SlabSource<'a> {
     }
 
     /// Writes the values of bands, which have so many bytes each, to `data`, and where each cell
-    /// starts to `starts`; the first does at `base`.
+    /// starts to `starts`.
     fn var_bands(
         &self,
         context: &Context,
         bands: &[SlabBand<'_>],
         sums: &[u64],
-        (data, starts, mut base): (&mut [u8], &mut [u64], u64),
+        data: &mut [u8],
+        starts: &mut [u64],
     ) -> Result<()> {
+        let mut base = 0;
         let start_pieces = split(starts, bands.iter().map(|b| b.cells));
         let data_pieces = split(data, sums.iter().map(|&n| n as usize));
         let mut work = Vec::with_capacity(bands.len());
@@ -383,7 +357,7 @@ impl<'a> SlabSource<'a> {
                     [first, .., last] => last - first,
                     _ => 0,
                 },
-                None => u64::from(slab.len) * self.fill.bytes.len() as u64,
+                None => u64::from(slab.len) * self.fill.len() as u64,
             };
             sum = sum.checked_add(bytes).ok_or_else(lacking)?;
         }
@@ -415,14 +389,14 @@ impl<'a> SlabSource<'a> {
                 place.copy_from_slice(bytes);
                 next += last - first;
             } else {
-                let size = self.fill.bytes.len();
+                let size = self.fill.len();
                 for place in places.iter_mut() {
                     *place = next;
                     next += size as u64;
                 }
                 let place = out.split_off_mut(..size * places.len());
                 let place = place.ok_or_else(lacking)?;
-                repeat_cell(place, &self.fill.bytes);
+                repeat_cell(place, self.fill);
             }
         }
         Ok(())

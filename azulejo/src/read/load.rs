@@ -1,12 +1,11 @@
 //! Loading: stored tiles are fetched, and decoded.
 
 use super::decode::{DecodeTarget, TileBatch, TileRequest};
-use super::fetch::Fetcher;
+use super::fetch::{Fetcher, Waiting, block_on};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::column::Tile;
 use crate::error::Result;
-use crate::read::fetch::block_on;
 use std::sync::Arc;
 
 /// Reads the stored tiles as one batch and decodes them in parallel; results in the order of the
@@ -20,7 +19,7 @@ pub fn load_tiles(
     requests: &[TileRequest],
     pool: &BufferPool,
 ) -> Result<Vec<Arc<Tile>>> {
-    let fetcher = Fetcher::of_tiles(array, pool);
+    let fetcher = Fetcher::new(array, Waiting::Blocks, pool.clone());
     let fields = requests.iter().map(|r| (r.fragment, r.field));
     let tiles = block_on(async {
         fetcher.tile_offsets(fields).await?;

@@ -2,32 +2,34 @@
 
 pub(super) mod copy;
 mod fixed;
-mod var;
 pub(super) mod words;
 
 pub(super) use fixed::{FixedBuffer, FixedOut};
-pub(super) use var::VarOut;
 pub(super) use words::{WordsBuffer, WordsOut};
 
+use super::budget::WantedBatch;
 use super::{BoundField, FillProgress};
 use crate::buffer_pool::BufferPool;
 use crate::column::{BatchColumn, BatchColumns, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
 
-/// Where the next cells go.
-pub(super) enum Output<'c, 'o> {
-    /// To memory of their own.
-    Own,
-    /// To the caller's, as long as it has room for all of a batch; else to memory of their own.
-    Caller {
-        /// A buffer for every field.
-        columns: &'c mut [ColumnMut<'o>],
-        /// Cells that the buffers have room for, the bytes of var-length values aside.
-        room: usize,
-        /// What lies in them already.
-        progress: &'c mut FillProgress,
-    },
+/// Where the next cells go, and what is wanted of them.
+pub(super) struct Output<'c, 'o> {
+    /// The caller's memory, which takes them where all fields are of fixed length, as long as it has
+    /// room for all of a batch; else they go to memory of their own.
+    pub caller: Option<CallerMemory<'c, 'o>>,
+    pub wanted: WantedBatch,
+}
+
+/// A caller's memory.
+pub(super) struct CallerMemory<'c, 'o> {
+    /// A buffer for every field.
+    pub columns: &'c mut [ColumnMut<'o>],
+    /// Cells that the buffers have room for, the bytes of var-length values aside.
+    pub room: usize,
+    /// What lies in them already.
+    pub progress: &'c mut FillProgress,
 }
 
 /// The next cells.
@@ -42,59 +44,54 @@ pub(super) enum Batch {
 }
 
 impl<'o> Output<'_, 'o> {
-    /// The same for a while.
-    pub fn again(&mut self) -> Output<'_, 'o> {
-        match self {
-            Self::Own => Output::Own,
-            Self::Caller {
-                columns,
-                room,
-                progress,
-            } => Output::Caller {
-                columns,
-                room: *room,
-                progress,
+    /// Memory of their own for `most` cells, or fewer.
+    pub fn own(most: u64) -> Self {
+        Self {
+            caller: None,
+            wanted: WantedBatch {
+                most,
+                few_batches: false,
+                words: false,
             },
         }
     }
 
-    /// Counts on room for `cells` more cells at most.
-    pub fn limit(&mut self, cells: u64) {
-        if let Self::Caller { room, progress, .. } = self {
-            let cells = usize::try_from(cells).unwrap_or(usize::MAX);
-            *room = (*room).min(progress.cells.saturating_add(cells));
+    /// The same for a while.
+    pub fn again(&mut self) -> Output<'_, 'o> {
+        let caller = self.caller.as_mut().map(|memory| CallerMemory {
+            columns: &mut *memory.columns,
+            room: memory.room,
+            progress: &mut *memory.progress,
+        });
+        Output {
+            caller,
+            wanted: self.wanted,
         }
     }
 
     /// Cells that lie in the caller's memory.
     pub fn cells(&self) -> usize {
-        match self {
-            Self::Own => 0,
-            Self::Caller { progress, .. } => progress.cells,
-        }
+        let memory = self.caller.as_ref();
+        memory.map_or(0, |memory| memory.progress.cells)
     }
 
-    /// Cells that the caller still has room for; `None` if the memory is not the caller's.
+    /// Cells that the caller still has room for, and wants; `None` if the memory is not the caller's.
     pub fn room(&self) -> Option<usize> {
-        match self {
-            Self::Own => None,
-            Self::Caller { room, progress, .. } => Some(room.saturating_sub(progress.cells)),
-        }
+        let most = usize::try_from(self.wanted.most).unwrap_or(usize::MAX);
+        let room = self.caller.as_ref()?.room.saturating_sub(self.cells());
+        Some(room.min(most))
     }
 
     /// Whether the caller's memory has no room, but cells.
     pub fn is_full(&self) -> bool {
-        match self {
-            Self::Own => false,
-            Self::Caller { progress, .. } => progress.cells > 0 && self.room() == Some(0),
-        }
+        self.cells() > 0 && self.room() == Some(0)
     }
 }
 
 /// Memory for the cells of a batch.
 pub(super) enum OutputMemory<'c, 'o> {
     Own(Vec<OwnBuffer>),
-    Caller(&'c mut [ColumnMut<'o>], &'c mut FillProgress),
+    Caller(CallerMemory<'c, 'o>),
 }
 
 /// Memory of ours for the cells of a field.
@@ -109,33 +106,16 @@ pub(super) enum OwnBuffer {
 pub(super) enum FieldOut<'o> {
     /// Of fixed length.
     Fixed(FixedOut<'o>),
-    /// Var-length, in the caller's memory.
-    Var(VarOut<'o>),
     /// Texts as words, in memory of ours.
     Words(WordsOut<'o>),
     /// Var-length: a column of its own is made.
     Own,
 }
 
-/// What became of a field's cells.
-pub(super) enum Filled {
-    /// They are where they belong.
-    Placed {
-        /// Bytes of the values, if these are var-length.
-        values: usize,
-    },
-    /// They are a column of their own.
-    Own(BatchColumn),
-}
-
 impl<'c, 'o> OutputMemory<'c, 'o> {
-    /// Memory of their own for `cells` cells of each field.
-    pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
-        Self::own_words(fields, &[], (cells, 0), pool)
-    }
-
-    /// As [`Self::own`], of cells out of `tiles` tiles: the fields that are marked come as words.
-    pub fn own_words(
+    /// Memory of their own for `cells` cells of each field, out of `tiles` tiles where the fields that
+    /// are marked come as words.
+    pub fn own(
         fields: &[BoundField],
         as_words: &[bool],
         (cells, tiles): (usize, usize),
@@ -165,41 +145,37 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                 };
                 return Ok(outs.map(out).collect());
             }
-            Self::Caller(columns, progress) => (columns, progress),
+            Self::Caller(memory) => (&mut *memory.columns, &mut *memory.progress),
         };
         let places = progress.cells..progress.cells + cells;
         let mut outs = Vec::with_capacity(fields.len());
         let columns = fields.iter().zip(columns.iter_mut());
         for ((field, column), written) in columns.zip(&mut progress.written) {
-            outs.push(match field.column_type.is_var() {
-                true => FieldOut::Var(VarOut::in_column(field, column, places.clone(), written)?),
-                false => {
-                    FieldOut::Fixed(FixedOut::in_column(field, column, places.clone(), written)?)
-                }
-            });
+            let out = FixedOut::in_column(field, column, places.clone(), written)?;
+            outs.push(FieldOut::Fixed(out));
         }
         Ok(outs)
     }
 
-    /// The filled memory. `slabs` say of which tiles the cells are, where texts may be words.
+    /// The filled memory; `made` are columns of their own, by field, where cells are not in this
+    /// memory. `slabs` say of which tiles the cells are, where texts may be words.
     pub fn finish(
         self,
         fields: &[BoundField],
         cell_num: usize,
         slabs: &[CellSlab],
-        filled: impl IntoIterator<Item = Filled>,
+        made: Vec<Option<BatchColumn>>,
     ) -> Result<Batch> {
-        let filled = filled.into_iter();
         match self {
             Self::Own(buffers) => {
-                let columns = fields.iter().zip(buffers).zip(filled);
-                let columns = columns.map(|((field, buffer), filled)| {
-                    Ok(match (filled, buffer) {
-                        (Filled::Own(column), _) => column,
-                        (Filled::Placed { .. }, OwnBuffer::Cells(buffer)) => {
+                let columns = fields.iter().zip(buffers).zip(made);
+                let columns = columns.map(|((field, buffer), made)| {
+                    Ok(match (made, buffer) {
+                        (Some(column), _) => column,
+                        (None, OwnBuffer::Cells(buffer)) => {
                             BatchColumn::Cells(buffer.into_column(field, cell_num))
                         }
-                        (Filled::Placed { .. }, OwnBuffer::Words(buffer)) => {
+                        (None, OwnBuffer::Words(buffer)) => {
                             BatchColumn::Words(buffer.into_column(field, slabs)?)
                         }
                     })
@@ -209,13 +185,8 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
                     columns: columns.collect::<Result<_>>()?,
                 }))
             }
-            Self::Caller(_, progress) => {
-                for (written, filled) in progress.written.iter_mut().zip(filled) {
-                    if let Filled::Placed { values } = filled {
-                        written.data += values;
-                    }
-                }
-                progress.cells += cell_num;
+            Self::Caller(memory) => {
+                memory.progress.cells += cell_num;
                 Ok(Batch::Placed)
             }
         }
@@ -228,24 +199,6 @@ impl<'o> FieldOut<'o> {
         match field.column_type.is_var() {
             true => Self::Own,
             false => Self::Fixed(buffer.out(field)),
-        }
-    }
-
-    /// The memory of the first `cells` cells, which come out of the first `tiles` tiles; it is left
-    /// out of this one. `None` if cells have no place before they are there.
-    pub fn take_first(&mut self, cells: usize, tiles: usize) -> Option<Self> {
-        match self {
-            Self::Fixed(out) => Some(Self::Fixed(out.take_first(cells))),
-            Self::Words(out) => Some(Self::Words(out.take_first(cells, tiles))),
-            Self::Var(_) | Self::Own => None,
-        }
-    }
-
-    /// The memory for a while, if the cells are of fixed length.
-    pub fn fixed_again(&mut self) -> Option<FixedOut<'_>> {
-        match self {
-            Self::Fixed(out) => Some(out.again()),
-            Self::Var(_) | Self::Words(_) | Self::Own => None,
         }
     }
 }

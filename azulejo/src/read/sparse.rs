@@ -17,7 +17,7 @@ mod tiles;
 mod window;
 
 use super::BoundOptions;
-use super::budget::LookedAt;
+use super::budget::WantedBatch;
 use super::output::{Batch, Output};
 use super::whole_tiles::{WholeTile, WholeTiles, offer};
 use crate::array::Array;
@@ -27,9 +27,10 @@ use overlap::Overlap;
 use plan::{Cluster, SparsePlan, cost_of};
 use query::SparseQuery;
 pub(super) use range_sequence::RangeSequence;
+pub(super) use selection::{DimensionFilter, is_endless};
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
-use window::{CellWindow, OpenedWindow};
+use window::CellWindow;
 
 /// Where each tile is decoded more often than this, some fragments are better merged first.
 const DECODED_AT_MOST: u64 = 8;
@@ -42,7 +43,10 @@ pub(super) struct SparseReader {
     position: Position,
     /// Cells in front of the position, of which batches are made first.
     window: Option<CellWindow>,
-    looked_at: LookedAt,
+    /// Cells that its batches have looked at. Where it ends after some cells, the next batch looks at
+    /// as many as are still wanted, or, where a condition leaves most of them out, as many as all
+    /// before it: so nothing much is read in vain, and nothing for long a little at a time.
+    looked_at: u64,
 }
 
 impl SparseReader {
@@ -55,32 +59,13 @@ impl SparseReader {
             plan,
             position: Position::default(),
             window: None,
-            looked_at: LookedAt::default(),
+            looked_at: 0,
         })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
-    /// piece.
-    pub fn prefer_few_batches(&mut self) {
-        self.query.budget.batch = u64::MAX;
-    }
-
-    /// Lets batches be small, for a caller who is done with one before the next, where tiles are
-    /// not fetched in batches.
-    pub fn prefer_small_batches(&mut self) {
-        if self.query.fetcher.streams() {
-            self.query.budget.batch = self.query.budget.small_batch;
-        }
-    }
-
-    /// Lets texts come as words, for a caller who knows what to do with both.
-    #[cfg(feature = "arrow")]
-    pub fn prefer_words(&mut self) {
-        self.query.words = true;
-    }
-
-    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
-    pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    /// The next cells, at least one; `None` at the end.
+    pub async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
+        let wanted = output.wanted;
         loop {
             self.query.operation.check()?;
             if let Some(window) = &mut self.window {
@@ -89,19 +74,21 @@ impl SparseReader {
                     None => self.window = None,
                 }
             }
-            let few = self.most_cells(&output).min(most);
-            let enough = self.looked_at.enough(most);
+            let few = self.most_cells(&output).min(wanted.most);
+            let enough = wanted.most.max(self.looked_at);
             let cluster = self.position.cluster;
-            match self.steps().step(self.position.clone(), few, enough) {
+            match self.steps(wanted).step(self.position.clone(), few, enough) {
                 SparseStep::Done => return Ok(None),
                 SparseStep::Batch(step) => {
-                    let room = self.prefetch_room(&step);
-                    self.prefetch(&step, room, most);
+                    // Bytes that may be under way before they are needed, while the batch is read.
+                    let budget = &self.query.budget;
+                    let room = budget.total.saturating_sub(step.cost).min(budget.prefetch);
+                    self.prefetch(&step, room, wanted);
                     let to = output.again();
                     let cells = batch::read(&self.query, &step.portions, room, to).await?;
                     let (next, looked_at) = (step.next, step.cells);
                     self.position = next;
-                    self.looked_at.add(looked_at);
+                    self.looked_at += looked_at;
                     if cells.is_some() {
                         return Ok(cells);
                     }
@@ -113,24 +100,21 @@ impl SparseReader {
                     self.plan.refine(&self.query, cluster).await?;
                 }
                 SparseStep::Window { portion, next } => {
-                    match window::open(&self.query, &portion).await? {
-                        OpenedWindow::Cells(window, lowered) => {
-                            let lowered = lowered.map(|from| Position {
-                                cluster,
-                                from: Some(from),
-                            });
-                            self.position = lowered.unwrap_or(next);
-                            self.looked_at.add(window.cells());
-                            self.window = Some(window);
-                        }
-                        OpenedWindow::TooMany(need) => {
-                            return Err(self.too_large("cells of one place".to_owned(), need));
-                        }
-                    }
+                    let (window, lowered) = window::open(&self.query, &portion, wanted).await?;
+                    self.position = match lowered {
+                        Some(_) => self.position.behind(lowered),
+                        None => next,
+                    };
+                    self.looked_at += window.cells();
+                    self.window = Some(window);
                 }
                 SparseStep::TooMany { tiles, need } => {
                     let uri = self.query.array.uri();
-                    return Err(self.too_large(format!("{tiles} overlapping tiles of {uri}"), need));
+                    return Err(Error::Budget {
+                        what: format!("{tiles} overlapping tiles of {uri}"),
+                        need,
+                        budget: self.query.budget.total,
+                    });
                 }
             }
         }
@@ -139,7 +123,7 @@ impl SparseReader {
     /// How many of the fragments can be merged at a time without decoding each of their tiles too
     /// often; `None`: all of them.
     pub async fn merged_at_once(&mut self) -> Result<Option<usize>> {
-        let room = self.query.budget.window.saturating_mul(DECODED_AT_MOST - 1);
+        let room = self.query.budget.tiles.saturating_mul(DECODED_AT_MOST - 1);
         let mut deepest = Overlap::default();
         let mut cluster = 0;
         while let Some(next) = self.plan.clusters.get(cluster) {
@@ -163,18 +147,11 @@ impl SparseReader {
         Ok(is_far.then(|| deepest.within(room, all)))
     }
 
-    fn steps(&self) -> SparseSteps<'_> {
+    fn steps(&self, wanted: WantedBatch) -> SparseSteps<'_> {
         SparseSteps {
+            wanted,
             query: &self.query,
             plan: &self.plan,
-        }
-    }
-
-    fn too_large(&self, what: String, need: u64) -> Error {
-        Error::Budget {
-            what,
-            need,
-            budget: self.query.budget.total,
         }
     }
 
@@ -189,14 +166,8 @@ impl SparseReader {
         }
     }
 
-    /// Bytes that may be under way before they are needed, while a batch is read.
-    fn prefetch_room(&self, step: &BatchStep<'_>) -> u64 {
-        let budget = &self.query.budget;
-        budget.total.saturating_sub(step.cost).min(budget.prefetch)
-    }
-
     /// Asks for what a batch needs, and then for what the one after it needs.
-    fn prefetch(&self, step: &BatchStep<'_>, room: u64, most: u64) {
+    fn prefetch(&self, step: &BatchStep<'_>, room: u64, wanted: WantedBatch) {
         if self.query.fetcher.streams() {
             return;
         }
@@ -204,9 +175,10 @@ impl SparseReader {
         // Along a Hilbert curve the plan may be refined before that; and of few cells this batch
         // may have enough.
         if self.query.order.curve().is_none()
-            && most == u64::MAX
+            && wanted.most == u64::MAX
             && let SparseStep::Batch(later) =
-                self.steps().step(step.next.clone(), u64::MAX, u64::MAX)
+                self.steps(wanted)
+                    .step(step.next.clone(), u64::MAX, u64::MAX)
         {
             batch::prefetch(&self.query, &later.portions, room);
         }

@@ -4,6 +4,7 @@
 //! versions of a cell lie in one. Dense arrays are cut between tiles, sparse ones where tiles of
 //! about the same number of cells end and few others go on.
 
+use super::sparse::{DimensionFilter, is_endless};
 use crate::array::Array;
 use crate::error::Result;
 use crate::space::{DimSelection, PointColumn, Points, Subarray, TileGrid};
@@ -153,18 +154,16 @@ fn ends_of(axis: &TileAxis, spans: &[OffsetSpan], parts: usize) -> Vec<Vec<u8>> 
     let last = spans.iter().map(|span| span.1).max().unwrap_or(0);
     let mut ends: Vec<u64> = Vec::new();
     for part in 1..parts as u128 {
-        let target = total * part / parts as u128;
-        let mut left = target;
-        let span = spans.iter().enumerate().find(|(_, span)| {
-            let before = left;
-            left = left.saturating_sub(len(span));
-            before < len(span)
+        let mut left = total * part / parts as u128;
+        let span = spans.iter().find(|span| {
+            let is_here = left < len(span);
+            left -= if is_here { 0 } else { len(span) };
+            is_here
         });
-        let Some((before, span)) = span else { continue };
+        let Some(span) = span else { continue };
         // The cut nearest to the offset: before or behind its tile.
-        let skipped: u128 = spans.iter().take(before).map(len).sum();
-        let wanted = u64::try_from(target.saturating_sub(skipped)).unwrap_or(u64::MAX);
-        let offset = span.0.saturating_add(wanted);
+        let offset = u64::try_from(left).unwrap_or(u64::MAX);
+        let offset = span.0.saturating_add(offset);
         let tile = axis.tile_of(offset);
         let (Some(start), Some(end)) = (axis.tile_start(tile), axis.tile_end(tile)) else {
             continue;
@@ -190,19 +189,22 @@ fn split_sparse(
     let tiles: u64 = fragments.iter().map(|f| f.tile_num()).sum();
     let step = usize::try_from(tiles).unwrap_or(usize::MAX) / MANY_TILES + 1;
     let dimensions = &array.schema().domain.dimensions;
+    let filters = dimensions.iter().zip(&selections);
+    let filters = filters.map(|(of, selection)| DimensionFilter::new(selection, of.datatype));
+    let filters: Vec<DimensionFilter> = filters.collect();
     let mut best: Option<(u64, usize, Vec<Vec<u8>>)> = None;
     for (d, dimension) in dimensions.iter().enumerate() {
         let mut spans = Vec::new();
         for fragment in fragments.iter().filter(|f| !f.is_dense()) {
             let tree = fragment.loaded().rtree()?;
             for tile in (0..tree.tile_num()).step_by(step) {
-                let chosen = dimensions.iter().zip(&selections).enumerate();
-                let mut chosen = chosen.map(|(other, (dimension, selection))| {
-                    tree.tile_range(tile, other)
-                        .is_some_and(|range| meets(selection, dimension, &range.to_owned()))
-                });
+                let mut chosen = filters.iter().enumerate();
+                let meets = |(other, filter): (usize, &DimensionFilter)| {
+                    let range = tree.tile_range(tile, other);
+                    range.is_some_and(|range| filter.meets(range))
+                };
                 if let Some(range) = tree.tile_range(tile, d)
-                    && chosen.all(|meets| meets)
+                    && chosen.all(meets)
                 {
                     spans.push((range.start, range.end, fragment.tile_cell_num(tile as u64)));
                 }
@@ -227,26 +229,6 @@ fn split_sparse(
         Some((_, d, ends)) => cut(array, &selections, d, &ends),
         None => vec![selections],
     })
-}
-
-/// Whether a selection may hold coordinates of a range.
-fn meets(selection: &DimSelection, dimension: &Dimension, range: &Range) -> bool {
-    let datatype = dimension.datatype;
-    let overlaps = |other: &Range| {
-        compare(datatype, &other.start, &range.end).is_le()
-            && (is_endless(dimension, other) || compare(datatype, &range.start, &other.end).is_le())
-    };
-    match selection {
-        DimSelection::All => true,
-        DimSelection::Ranges(ranges) => ranges.iter().any(overlaps),
-        DimSelection::Strided { range, .. } => overlaps(range),
-    }
-}
-
-/// Whether a range goes on for ever, as one of strings without an end does; without either bound it is
-/// the empty string.
-pub(super) fn is_endless(dimension: &Dimension, range: &Range) -> bool {
-    dimension.is_var() && range.end.is_empty() && !range.start.is_empty()
 }
 
 /// Where to end all parts but the last, and the cells of tiles that go on behind these ends. A cut
@@ -339,8 +321,7 @@ fn within(
     high: Option<&[u8]>,
 ) -> Option<DimSelection> {
     let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b).is_lt();
-    let clip = |range: &Range| {
-        let endless = is_endless(dimension, range);
+    let clip = |range: &Range, endless: bool| {
         let start = low.filter(|low| less(&range.start, low));
         let start = start.unwrap_or(&range.start);
         let end = high.filter(|high| endless || less(high, &range.end));
@@ -349,22 +330,19 @@ fn within(
         (!empty).then(|| Range::new(start, end))
     };
     match selection {
-        DimSelection::All if dimension.is_var() => {
-            let start = low.filter(|low| !less(low, &domain.start));
-            let start = start.unwrap_or(&domain.start);
-            let inside = |end: &&[u8]| domain.end.is_empty() || !less(&domain.end, end);
-            let end = high.filter(inside).unwrap_or(&domain.end);
-            let empty = !end.is_empty() && less(end, start);
-            (!empty).then(|| DimSelection::Ranges(vec![Range::new(start, end)]))
+        DimSelection::All => {
+            let endless = dimension.is_var() && domain.end.is_empty();
+            clip(domain, endless).map(|range| DimSelection::Ranges(vec![range]))
         }
-        DimSelection::All => clip(domain).map(|range| DimSelection::Ranges(vec![range])),
         DimSelection::Ranges(ranges) => {
-            let ranges: Vec<Range> = ranges.iter().filter_map(clip).collect();
+            let ranges = ranges.iter();
+            let ranges = ranges.filter_map(|r| clip(r, is_endless(dimension.datatype, r)));
+            let ranges: Vec<Range> = ranges.collect();
             (!ranges.is_empty()).then_some(DimSelection::Ranges(ranges))
         }
         DimSelection::Strided { range, step } => {
             let axis = dimension.axis()?;
-            let clipped = clip(range)?;
+            let clipped = clip(range, false)?;
             let (first, _) = axis.offsets_of(range)?;
             let (start, last) = axis.offsets_of(&clipped)?;
             let steps = (start - first).div_ceil((*step).max(1));

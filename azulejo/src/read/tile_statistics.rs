@@ -2,7 +2,6 @@
 
 use crate::array::Fragment;
 use crate::condition::{BoundCondition, TileFieldStats, Tri};
-use crate::error::Result;
 use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
 use azulejo_format::schema::FieldIndex;
 
@@ -32,18 +31,32 @@ pub(super) struct TrustedStats<'a> {
     pub up_to_zero_byte: bool,
 }
 
-/// The stored statistics of a tile that can be trusted; `None` if there are none of the field.
+/// The stored statistics of a tile that can be trusted; `None` if there are none of the field. Those of
+/// dimensions say nothing of NaN.
 pub(super) fn trusted_stats(
     fragment: &Fragment,
     field: Field,
     tile: usize,
 ) -> Option<TrustedStats<'_>> {
+    let (schema, dense) = (fragment.schema(), fragment.is_dense());
+    if let Field::Dimension(d) = field {
+        // The box of a sparse tile is the smallest one around its cells, as they were before filters.
+        let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
+        let tree = (kept && !dense).then(|| fragment.loaded().rtree().ok());
+        let range = tree.flatten()?.tile_range(tile, d)?;
+        // NaN as a bound says nothing of the cells.
+        let has_nan = schema
+            .dimension(d)
+            .is_some_and(|d| range.has_nan(d.datatype));
+        return (!has_nan).then(|| TrustedStats {
+            null_count: Some(0),
+            min: Some(range.start),
+            max: Some(range.end),
+            ..TrustedStats::default()
+        });
+    }
     let stats = fragment.loaded().tile_stats(field)?;
-    let (schema, version, dense) = (
-        fragment.schema(),
-        fragment.footer().version,
-        fragment.is_dense(),
-    );
+    let version = fragment.footer().version;
     let (datatype, cell_val_num) = field.layout(schema)?;
     let mut trusted = TrustedStats::default();
     if !field.is_nullable(schema) {
@@ -76,11 +89,11 @@ pub(super) fn verdict(
     fragment: &Fragment,
     tile: usize,
     cell_num: u64,
-) -> Result<Tri> {
+) -> Tri {
     let stats = fields.iter();
     let stats = stats.map(|field| field_stats(fragment, *field, tile, cell_num));
-    let stats = stats.collect::<Result<Vec<_>>>()?;
-    Ok(condition.prune(&|i| stats.get(i).copied().flatten()))
+    let stats: Vec<_> = stats.collect();
+    condition.prune(&|i| stats.get(i).copied().flatten())
 }
 
 /// What is known for certain about a field's values in a tile, to compare with a condition.
@@ -89,32 +102,17 @@ fn field_stats(
     field: Field,
     tile: usize,
     cell_num: u64,
-) -> Result<Option<TileFieldStats<'_>>> {
-    let Field::Dimension(d) = field else {
-        return Ok(trusted_stats(fragment, field, tile).map(|stats| {
-            // Bounds of nothing but nulls mean nothing.
-            let known = stats.null_count.is_some_and(|nulls| nulls < cell_num);
-            TileFieldStats {
-                cell_num,
-                min: stats.min.filter(|_| known),
-                max: stats.max.filter(|_| known),
-                null_count: stats.null_count,
-                up_to_zero_byte: stats.up_to_zero_byte,
-            }
-        }));
-    };
-    let Some(range) = fragment.loaded().rtree()?.tile_range(tile, d) else {
-        return Ok(None);
-    };
-    // NaN coordinates leave no trace in a box; and it holds them as they were before filters.
-    let schema = fragment.schema();
-    let real = schema.dimension(d).is_none_or(|d| d.datatype.is_real());
-    let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
-    Ok((!real && kept).then_some(TileFieldStats {
+) -> Option<TileFieldStats<'_>> {
+    let (datatype, _) = field.layout(fragment.schema())?;
+    let may_have_nan = matches!(field, Field::Dimension(_)) && datatype.is_real();
+    let stats = trusted_stats(fragment, field, tile).filter(|_| !may_have_nan)?;
+    // Bounds of nothing but nulls mean nothing.
+    let known = stats.null_count.is_some_and(|nulls| nulls < cell_num);
+    Some(TileFieldStats {
         cell_num,
-        min: Some(range.start),
-        max: Some(range.end),
-        null_count: Some(0),
-        up_to_zero_byte: false,
-    }))
+        min: stats.min.filter(|_| known),
+        max: stats.max.filter(|_| known),
+        null_count: stats.null_count,
+        up_to_zero_byte: stats.up_to_zero_byte,
+    })
 }

@@ -7,6 +7,7 @@ use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::bind::{bind, same_field};
+use crate::read::budget::SMALL_BATCH_BYTES;
 use crate::read::dense::DenseReader;
 use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
@@ -32,12 +33,9 @@ async fn aggregate(
         let mut opened = Reopening::of(array);
         loop {
             let options = options.clone();
-            let error = match aggregate_once(opened.array(), options, aggregates, waiting).await {
-                Ok(values) => return Ok(values),
-                Err(error) => error,
-            };
-            if !opened.again(&error, waiting).await {
-                return Err(error);
+            let values = aggregate_once(opened.array(), options, aggregates, waiting).await;
+            if let Some(values) = opened.settled(values, waiting).await {
+                return values;
             }
         }
     };
@@ -72,7 +70,10 @@ async fn aggregate_once(
         Some(_) => options.layout,
         None => Layout::Unordered,
     };
-    let options = options.fields(names).layout(layout);
+    // Of a batch nothing stays.
+    let bytes = options.batch_bytes.unwrap_or(u64::MAX);
+    let bytes = bytes.min(SMALL_BATCH_BYTES);
+    let options = options.fields(names).layout(layout).batch_bytes(bytes);
     let mut bound = bind(array, &options, waiting).await?;
     let mut totals = Totals::new(&bound, if unread { &[] } else { aggregates })?;
     let mut limit = bound.limit;
@@ -102,32 +103,31 @@ async fn aggregate_once(
         take_first(array, &bound, most, &mut totals, waiting).await?;
     } else if dense {
         let mut reader = DenseReader::new(array, &bound, waiting).await?;
-        let (every, small) = (u64::MAX, reader.streams());
-        while let Some((cells, mask, _)) =
-            reader.next_cells(every, small, Some(&mut totals)).await?
+        while let Some((cells, mask, _)) = reader
+            .next_cells(u64::MAX, true, false, Some(&mut totals))
+            .await?
         {
-            totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
+            totals.update(array.context(), &cells.into_cells()?, Some(&mask), false)?;
         }
     } else {
         let mut reader = SparseReader::new(array, &bound, waiting).await?;
-        reader.prefer_small_batches();
         totals.may_read_apart = true;
         reader.take_whole(&mut totals).await?;
-        while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
-            totals.update(array.context(), &own_columns(batch)?, None)?;
+        while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
+            totals.update(array.context(), &own_columns(batch)?, None, false)?;
         }
         if !totals.later.is_empty() {
-            let fields = totals.apart().map(|a| a.column_type().name.to_string());
+            let fields = totals.fields.iter().filter(|of| of.unknown);
+            let fields = fields.map(|of| of.aggregator.column_type.name.to_string());
             let options = options.clone().fields(fields);
             let bound = &bind(array, &options, waiting).await?;
             let mut reader = SparseReader::new(array, bound, waiting).await?;
-            reader.prefer_small_batches();
             reader.keep_only(&totals.later);
             let mut left = totals.later_cells;
-            while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
+            while let Some(batch) = reader.next(Output::own(u64::MAX)).await? {
                 let batch = own_columns(batch)?;
                 left = left.saturating_sub(batch.cell_num as u64);
-                totals.update_apart(array.context(), &batch)?;
+                totals.update(array.context(), &batch, None, true)?;
             }
             if left > 0 {
                 return Err(Error::Internal(format!(
@@ -149,31 +149,30 @@ async fn take_first(
 ) -> Result<()> {
     if !array.schema().is_dense() {
         let mut reader = SparseReader::new(array, bound, waiting).await?;
-        reader.prefer_small_batches();
         while left > 0 {
-            let Some(batch) = reader.next(Output::Own, left).await? else {
+            let Some(batch) = reader.next(Output::own(left)).await? else {
                 break;
             };
             let cells = own_columns(batch)?;
             let mut mask = vec![1; cells.cell_num];
             left -= keep_first(&mut mask, left);
-            totals.update(array.context(), &cells, Some(&mask))?;
+            totals.update(array.context(), &cells, Some(&mask), false)?;
         }
         return Ok(());
     }
     let any = !bound.matching_only;
     let mut reader = DenseReader::new(array, bound, waiting).await?;
-    let small = reader.streams();
     while left > 0 {
         let most = if any { left } else { u64::MAX };
-        let Some((cells, mut mask, walked)) = reader.next_cells(most, small, None).await? else {
+        let Some((cells, mut mask, walked)) = reader.next_cells(most, true, false, None).await?
+        else {
             break;
         };
         left -= match any {
             true => walked.min(left),
             false => keep_first(&mut mask, left),
         };
-        totals.update(array.context(), &cells.into_cells()?, Some(&mask))?;
+        totals.update(array.context(), &cells.into_cells()?, Some(&mask), false)?;
     }
     Ok(())
 }
@@ -245,20 +244,6 @@ struct Totals {
     later_cells: u64,
 }
 
-impl FieldTotal {
-    /// Takes in cells, all or those that the mask names, in parallel.
-    fn update(
-        &mut self,
-        context: &Context,
-        column: &ColumnBuffers,
-        mask: Option<&[u8]>,
-    ) -> Result<()> {
-        let found = context.install(|| column_total(&self.aggregator, column, mask))?;
-        self.aggregator.merge(found);
-        Ok(())
-    }
-}
-
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
         let fields = bound.fields.iter().filter(|_| !aggregates.is_empty());
@@ -281,26 +266,22 @@ impl Totals {
         })
     }
 
-    /// Takes in the cells of a batch, all or those that the mask names.
-    fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
-        self.cells += mask.map_or(batch.cell_num as u64, super::count);
-        for (field, column) in self.fields.iter_mut().zip(&batch.columns) {
-            field.update(context, column, mask)?;
+    /// Takes in the cells of a batch, all or those that the mask names, in parallel. `apart` says that
+    /// the batch has only the fields that metadata does not say enough of, as the others are taken in.
+    fn update(
+        &mut self,
+        context: &Context,
+        batch: &ColumnSet,
+        mask: Option<&[u8]>,
+        apart: bool,
+    ) -> Result<()> {
+        if !apart {
+            self.cells += mask.map_or(batch.cell_num as u64, super::count);
         }
-        Ok(())
-    }
-
-    /// Those of fields that metadata does not say enough of.
-    fn apart(&self) -> impl Iterator<Item = &Aggregator> {
-        let fields = self.fields.iter().filter(|field| field.unknown);
-        fields.map(|field| &field.aggregator)
-    }
-
-    /// Takes in the cells of tiles whose other fields are taken in already.
-    fn update_apart(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
-        let fields = self.fields.iter_mut().filter(|field| field.unknown);
-        for (field, column) in fields.zip(&batch.columns) {
-            field.update(context, column, None)?;
+        let fields = self.fields.iter_mut().filter(|of| !apart || of.unknown);
+        for (FieldTotal { aggregator, .. }, column) in fields.zip(&batch.columns) {
+            let found = context.install(|| column_total(aggregator, column, mask))?;
+            aggregator.merge(found);
         }
         Ok(())
     }
@@ -310,7 +291,7 @@ impl Totals {
             None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
             Some(name) => {
                 let mut fields = self.fields.iter().map(|field| &field.aggregator);
-                let of = fields.find(|of| &*of.column_type().name == name);
+                let of = fields.find(|of| &*of.column_type.name == name);
                 of.map_or(AggregateValue::Null, |of| of.finish(aggregate))
             }
         };
@@ -321,7 +302,7 @@ impl Totals {
 impl WholeTiles for Totals {
     fn sections(&self, fragment: &Fragment) -> Vec<Section> {
         let wanted = self.fields.iter().filter_map(|of| {
-            let field = same_field(fragment, of.aggregator.column_type())?;
+            let field = same_field(fragment, &of.aggregator.column_type)?;
             Some(sections(fragment, field, of.aggregator.wants_values()))
         });
         wanted.flatten().collect()
@@ -329,7 +310,7 @@ impl WholeTiles for Totals {
 
     fn see(&mut self, fragment: &Fragment, tile: WholeTile) {
         for of in &mut self.fields {
-            let Some(field) = same_field(fragment, of.aggregator.column_type()) else {
+            let Some(field) = same_field(fragment, &of.aggregator.column_type) else {
                 of.unknown = true;
                 continue;
             };
@@ -354,7 +335,7 @@ impl WholeTiles for Totals {
         let (mut all, mut some) = (true, false);
         for of in &self.fields {
             let (aggregator, unknown) = (&of.aggregator, of.unknown);
-            let field = same_field(fragment, aggregator.column_type());
+            let field = same_field(fragment, &aggregator.column_type);
             let mut known =
                 field.map(|field| tile_facts(fragment, field, tile.tile, tile.cell_num));
             if let Some(known) = &mut known {

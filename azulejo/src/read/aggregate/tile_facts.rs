@@ -5,8 +5,6 @@ use crate::array::Fragment;
 use crate::read::tile_statistics::trusted_stats;
 use azulejo_format::datatype::{Native, dispatch};
 use azulejo_format::fragment::{Field, Section, TileSum};
-use azulejo_format::range::RangeRef;
-use azulejo_format::schema::FieldIndex;
 
 /// The sections of metadata that [`tile_facts`] looks at; without those about `values` only what
 /// counts nulls.
@@ -42,22 +40,8 @@ pub(super) fn tile_facts(
         null_count: (!field.is_nullable(schema)).then_some(0),
         ..TileFacts::default()
     };
-    if let Field::Dimension(d) = field {
-        // The box of a sparse tile is the smallest one around its cells, as they were before filters.
-        let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
-        let known = (kept && !fragment.is_dense()).then(|| fragment.loaded().rtree().ok());
-        let bounds = known.flatten().and_then(|tree| tree.tile_range(tile, d));
-        let dimension = schema.dimension(d);
-        // NaN as a bound says nothing of the cells.
-        let has_nan = |range: &RangeRef<'_>| dimension.is_some_and(|d| range.has_nan(d.datatype));
-        let bounds = bounds.filter(|range| !has_nan(range));
-        facts.min = bounds.map(|bounds| bounds.start);
-        facts.max = bounds.map(|bounds| bounds.end);
-        return facts;
-    }
-    let attribute = matches!(field, Field::Attribute(_)).then(|| field.layout(schema));
     let (Some((datatype, cell_val_num)), Some(stats)) =
-        (attribute.flatten(), trusted_stats(fragment, field, tile))
+        (field.layout(schema), trusted_stats(fragment, field, tile))
     else {
         return facts;
     };

@@ -170,8 +170,6 @@ pub(in crate::read) struct StoredPart<'a> {
     pub range: Range<u64>,
     pub ctx: FilterContext<'a>,
     pub pipeline: &'a Pipeline,
-    /// Whether the stored chunks are the cells themselves.
-    pub stores_as_is: bool,
     pub cell_num: usize,
     /// Bytes of a cell.
     pub cell_size: usize,
@@ -204,13 +202,11 @@ pub(in crate::read) fn fixed_parts<'a>(
             .get(place)
             .ok_or_else(|| Error::Internal("a tile that is not stored".into()))?;
         let range = tile.range(array)?;
-        let stores_as_is = pipeline.stores_as_is(&ctx);
         Ok::<_, Error>(StoredPart {
             tile,
             range,
             ctx,
             pipeline,
-            stores_as_is,
             cell_num: shape.cell_num,
             cell_size,
         })

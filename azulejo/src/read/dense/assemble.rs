@@ -14,7 +14,7 @@ use crate::read::BoundField;
 use crate::read::budget::Budget;
 use crate::read::decode::{Cells, StoredPart, fixed_parts, stored_tiles};
 use crate::read::fetch::Fetcher;
-use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
+use crate::read::output::{FieldOut, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{CopyList, fill_cells};
 use azulejo_format::DecodeError;
@@ -33,8 +33,8 @@ pub(super) struct DenseQuery {
     /// How many were asked for.
     pub asked: usize,
     pub condition: Option<DenseCondition>,
-    /// Whether texts may come as words.
-    pub words: bool,
+    /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
+    pub order: Vec<usize>,
     pub budget: Budget,
     pub fetcher: Fetcher,
     /// The read, which can be cancelled.
@@ -51,14 +51,15 @@ pub(super) enum Unmatched {
 }
 
 impl DenseQuery {
-    /// Fills memory for the fields asked for; tells what became of each, and which cells match the
-    /// condition, if there is one.
+    /// Fills memory for the fields asked for; makes columns of some, and tells which cells match the
+    /// condition, if there is one. `words`: whether texts may come as words.
     pub async fn cells(
         &self,
         batch: &BatchPlan,
         outs: Vec<FieldOut<'_>>,
         unmatched: Unmatched,
-    ) -> Result<(Vec<Filled>, Option<Vec<u8>>)> {
+        words: bool,
+    ) -> Result<(Vec<Option<BatchColumn>>, Option<Vec<u8>>)> {
         // 1. Memory for the fields of the condition.
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
         let buffer = |field| FixedBuffer::new(field, batch.cells, self.fetcher.pool());
@@ -70,12 +71,15 @@ impl DenseQuery {
             .collect();
 
         // 2. Cells of fixed length, all fields at once, and then var-length ones.
-        let fixed = outs.iter_mut().filter_map(FieldOut::fixed_again).collect();
-        self.fixed(batch, fixed).await?;
+        let fixed = outs.iter_mut().filter_map(|out| match out {
+            FieldOut::Fixed(out) => Some(out),
+            _ => None,
+        });
+        self.fixed(batch, fixed.collect()).await?;
         let mut columns = Vec::with_capacity(self.fields.len());
         for field in &self.fields {
             self.operation.check()?;
-            columns.push(if self.as_words(batch, field, unmatched) {
+            columns.push(if words && self.as_words(batch, field, unmatched) {
                 Some(BatchColumn::Words(self.word_column(batch, field).await?))
             } else if field.column_type.is_var() {
                 Some(BatchColumn::Cells(self.var_column(batch, field).await?))
@@ -119,12 +123,8 @@ impl DenseQuery {
                 }
             }
         }
-        let filled = columns.into_iter().take(self.asked);
-        let filled = filled.map(|column| match column {
-            Some(column) => Filled::Own(column),
-            None => Filled::Placed { values: 0 },
-        });
-        Ok((filled.collect(), mask))
+        columns.truncate(self.asked);
+        Ok((columns, mask))
     }
 
     /// Asks for the tiles of a batch in the order in which [`Self::cells`] takes them.
@@ -165,7 +165,7 @@ impl DenseQuery {
     }
 
     /// Fills fixed-length columns.
-    async fn fixed(&self, batch: &BatchPlan, mut outs: Vec<FixedOut<'_>>) -> Result<()> {
+    async fn fixed(&self, batch: &BatchPlan, mut outs: Vec<&mut FixedOut<'_>>) -> Result<()> {
         for out in &mut outs {
             if let Field::Dimension(d) = out.field.field {
                 self.coordinates(batch, d, out.data);
@@ -210,7 +210,7 @@ impl DenseQuery {
         &self,
         batch: &BatchPlan,
         tasks: &[TileTask],
-        outs: &mut [FixedOut<'_>],
+        outs: &mut [&mut FixedOut<'_>],
         fetched: Option<&FetchedTiles>,
     ) -> Result<()> {
         let layers = self.layers(batch, tasks, outs)?;
@@ -269,7 +269,7 @@ impl DenseQuery {
         &'a self,
         batch: &BatchPlan,
         tasks: &[TileTask],
-        outs: &'o mut [FixedOut<'_>],
+        outs: &'o mut [&mut FixedOut<'_>],
     ) -> Result<Vec<Layer<'a, 'o>>> {
         let mut layers = Vec::with_capacity(outs.len());
         for out in outs {
@@ -351,19 +351,13 @@ impl DenseQuery {
             let positions = placed.positions[d].clone();
             let block = (placed.strides[d] * size).max(1);
             let cycle = (positions.end - positions.start) as usize * block;
-            let (first, _) = out.split_at_mut(cycle.min(out.len()));
+            let (first, rest) = out.split_at_mut(cycle.min(out.len()));
             for (run, position) in first.chunks_mut(block).zip(positions) {
                 axis.write_coordinate(selection.offset_at(position), &mut value);
                 repeat_cell(run, &value);
             }
             // The cycle repeats for every position of the slower dimensions.
-            let mut filled = cycle;
-            while filled < out.len() {
-                let n = filled.min(out.len() - filled);
-                let (done, todo) = out.split_at_mut(filled);
-                todo[..n].copy_from_slice(&done[..n]);
-                filled += n;
-            }
+            repeat_cell(rest, first);
         }
     }
 }

@@ -8,7 +8,6 @@
 //! the output too is unfiltered there.
 
 use super::plan::{BatchPlan, TileTask};
-use super::scatter;
 use super::stored::{ReadWindow, Stored, StoredTileBytes, corrupt, in_file};
 use crate::array::short_read_is_corrupt;
 use crate::buffer_pool::PoolBuffer;
@@ -19,11 +18,10 @@ use crate::read::parallel::{UnusedBytes, each};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
 use azulejo_format::filter::Scratch;
-use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
+use azulejo_format::tile::{Chunk, TileDecoder, TileStep};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks
 /// anyway.
@@ -59,30 +57,26 @@ pub(super) fn fill_layers(
     fetcher: &Fetcher,
     batch: &BatchPlan,
     tasks: &[TileTask],
-    layers: Vec<Layer<'_, '_>>,
+    mut layers: Vec<Layer<'_, '_>>,
     fetched: Option<&FetchedTiles>,
     threads: usize,
 ) -> Result<()> {
     let widest = layers.iter().map(|layer| layer.cell_size).max();
     let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
     let bands = bands(batch, tasks, widest.unwrap_or(1), threads);
+    let outside = || Error::Internal("a band lies outside the output".into());
     let mut work = Vec::with_capacity(bands.len() * layers.len());
-    for Layer {
-        out,
-        cell_size,
-        tiles,
-    } in layers
-    {
-        let mut out = UnusedBytes::new(out);
-        let tiles = Arc::new(tiles);
+    for layer in &mut layers {
+        let (cell_size, tiles) = (layer.cell_size, layer.tiles.as_slice());
+        let mut out = UnusedBytes::new(layer.out);
         for band in &bands {
             let (start, len) = (band.cells.start * cell_size, band.cells.len() * cell_size);
             let out = out.take(start, len).ok_or_else(outside)?;
-            work.push((band, out, cell_size, Arc::clone(&tiles)));
+            work.push((band, out, cell_size, tiles));
         }
     }
     let operation = fetcher.array().context().begin();
-    let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, Arc<Vec<_>>)| {
+    let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, &[Option<_>])| {
         with_scratch(|scratch| {
             let mut filler = Filler {
                 fetcher,
@@ -111,10 +105,6 @@ pub(super) fn fill_layers(
         0 | 1 => work.into_iter().try_for_each(run),
         _ => each(fetcher.array().context(), work, run).map(drop),
     }
-}
-
-fn outside() -> Error {
-    Error::Internal("a band lies outside the output".into())
 }
 
 /// Consecutive cells of the output, and the tasks that have some of them.
@@ -285,11 +275,8 @@ impl Filler<'_> {
             return Ok(());
         }
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
-        let scatters = part.stores_as_is
-            && matches!(stored, Stored::File(_))
-            && scatter::is_worthwhile(list, copies, size, len);
         let (pool, range) = (self.fetcher.pool(), part.range.clone());
-        let mut stored = StoredTileBytes::new(stored, window, pool, range, whole, scatters);
+        let mut stored = StoredTileBytes::new(stored, window, pool, range, whole);
         let mut decoder = TileDecoder::new(part.range.end.saturating_sub(part.range.start))
             .sized(len as u64)
             .wanting(&spans, size);
@@ -300,18 +287,7 @@ impl Filler<'_> {
             match decoder.step(stored.at_hand()).map_err(corrupt)? {
                 TileStep::Done => break,
                 TileStep::NeedsRange { range, chunk } => {
-                    let plain = chunk.filter(|chunk| scatters && chunk.is_plain());
-                    let whole = plain.and_then(|chunk| {
-                        let cells = whole_cells(&chunk.output(), size)?;
-                        cut_cells.is_none().then_some((chunk, cells))
-                    });
-                    if let Some((chunk, cells)) = whole
-                        && self.scatter(task, &mut stored, &chunk, &range, &cells)?
-                    {
-                        decoder.pass_chunk();
-                    } else {
-                        stored.read(&range, chunk.is_some())?;
-                    }
+                    stored.read(&range, chunk.is_some())?;
                 }
                 TileStep::Chunk(chunk) => {
                     let output = chunk.output_offset..chunk.output_end();
@@ -337,30 +313,6 @@ impl Filler<'_> {
                 copy_part(list, copies, cells, self.out, self.band, size)
             }
             None => Ok(()),
-        }
-    }
-
-    /// Reads a plain chunk, which holds the tile's cells `cells`, to its places; false if that
-    /// cannot be.
-    fn scatter(
-        &mut self,
-        task: &TileTask,
-        stored: &mut StoredTileBytes<'_>,
-        chunk: &ChunkPlace,
-        needed: &Range<u64>,
-        cells: &Range<usize>,
-    ) -> Result<bool> {
-        let (list, copies) = (&self.batch.copies, self.batch.copies_of(task));
-        let window = copy::Window {
-            out: self.band.clone(),
-            src: cells.clone(),
-        };
-        let size = self.cell_size;
-        let pool = self.fetcher.pool();
-        let spare = pool.room(&mut self.buffer, cells.len() * size);
-        match scatter::scattered_reads(list, copies, &window, self.out, size, spare)? {
-            Some(reads) => stored.scatter(chunk, needed, reads).map(|()| true),
-            None => Ok(false),
         }
     }
 

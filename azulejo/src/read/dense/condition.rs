@@ -1,9 +1,8 @@
 //! A dense read's condition and the statistics of tiles.
 
-use super::plan::BatchPlan;
+use super::plan::{BatchPlan, TileTask};
 use crate::array::Array;
 use crate::condition::{BoundCondition, Tri};
-use crate::error::Result;
 use crate::read::tile_statistics::{stats_sections, verdict};
 use azulejo_format::fragment::{Field, Section};
 use std::collections::HashMap;
@@ -48,31 +47,25 @@ impl DenseCondition {
 
     /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
     /// they read the same, and the tiles are not read.
-    pub fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
-        let before = batch.tasks.len();
-        let mut left = Vec::with_capacity(before);
-        for task in std::mem::take(&mut batch.tasks) {
-            if self.excludes(array, task.fragment, task.tile)? {
-                batch.fills.append(&batch.copies, task.copies);
-            } else {
-                left.push(task);
-            }
-        }
-        batch.pruned += before - left.len();
+    pub fn prune(&self, array: &Array, batch: &mut BatchPlan) {
+        let tasks = std::mem::take(&mut batch.tasks).into_iter();
+        let (out, left): (Vec<_>, Vec<_>) = tasks.partition(|task| self.excludes(array, task));
+        batch.pruned += out.len();
         batch.tasks = left;
-        Ok(())
+        for task in out {
+            batch.fills.append(&batch.copies, task.copies);
+        }
     }
 
-    fn excludes(&self, array: &Array, index: usize, tile: u64) -> Result<bool> {
-        let (Some((condition, fields)), Some(fragment)) =
-            (self.tests.get(&index), array.fragments().get(index))
-        else {
-            return Ok(false);
+    fn excludes(&self, array: &Array, task: &TileTask) -> bool {
+        let (Some((condition, fields)), Some(fragment), Ok(tile)) = (
+            self.tests.get(&task.fragment),
+            array.fragments().get(task.fragment),
+            usize::try_from(task.tile),
+        ) else {
+            return false;
         };
-        let Ok(place) = usize::try_from(tile) else {
-            return Ok(false);
-        };
-        let cells = fragment.tile_cell_num(tile);
-        Ok(verdict(condition, fields, fragment, place, cells)? == Tri::AllFalse)
+        let cells = fragment.tile_cell_num(task.tile);
+        verdict(condition, fields, fragment, tile, cells) == Tri::AllFalse
     }
 }

@@ -4,15 +4,22 @@ use super::assemble::DenseQuery;
 use super::plan::{BatchPlan, PositionBox, field_in};
 use crate::error::{Error, Result};
 use crate::read::budget::Budget;
-use crate::space::AxisSelection;
-
+use crate::read::stored_tile::fragment_of;
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
     pub query: &'a DenseQuery,
-    /// Dimensions from slowest to fastest, as batches are planned.
-    pub order: &'a [usize],
     pub budget: Budget,
+}
+
+impl DenseQuery {
+    /// What batches cost, within all of the query's memory.
+    pub fn costs(&self) -> BatchCosts<'_> {
+        BatchCosts {
+            query: self,
+            budget: self.budget,
+        }
+    }
 }
 
 impl BatchCosts<'_> {
@@ -67,7 +74,10 @@ impl BatchCosts<'_> {
         if tiles.saturating_mul(200) > self.budget.tiles && tiles > 1 {
             return Ok(None);
         }
-        let plan = self.query.plan.batch(piece.clone(), self.order, start)?;
+        let plan = self
+            .query
+            .plan
+            .batch(piece.clone(), &self.query.order, start)?;
         let cost = self.of(&plan)?;
         Ok((spent.saturating_add(cost) <= self.budget.total).then_some((plan, cost)))
     }
@@ -80,7 +90,7 @@ impl BatchCosts<'_> {
             plan,
             ..
         } = self.query;
-        let cells = (batch.cells - batch.start) as u64;
+        let cells = batch.boxes.iter().map(|of| of.cells as u64).sum::<u64>();
         let mut cost = cells
             .saturating_mul(self.cell_bytes())
             .saturating_add(batch.memory());
@@ -91,7 +101,7 @@ impl BatchCosts<'_> {
                 most = most.max(task.load_cost(array, field)?);
             }
         }
-        let repeats = !plan.selection.iter().all(AxisSelection::is_ascending);
+        let repeats = !plan.is_ascending();
         for field in fields.iter().filter(|f| f.column_type.is_var()) {
             let mut loaded = 0u64;
             let fill = field.fill.bytes.len() as u64;
@@ -101,9 +111,7 @@ impl BatchCosts<'_> {
                 let Some(found) = field_in(array, task.fragment, field) else {
                     continue;
                 };
-                let Some(fragment) = array.fragments().get(task.fragment) else {
-                    continue;
-                };
+                let fragment = fragment_of(array, task.fragment)?;
                 let times = match &batch.order {
                     Some(_) => batch.most_taken(task)?,
                     None if repeats => task.copies.len() as u64,

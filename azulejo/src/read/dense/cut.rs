@@ -4,7 +4,7 @@ use super::plan::PositionBox;
 use crate::error::Result;
 
 /// Cuts a box into smaller ones that follow each other in an order of dimensions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Cutter {
     whole: PositionBox,
     order: Vec<usize>,
@@ -21,15 +21,6 @@ impl Cutter {
             whole,
             order: order.to_vec(),
             at,
-        }
-    }
-
-    /// One that has nothing to cut.
-    pub fn finished() -> Self {
-        Self {
-            whole: PositionBox::new(),
-            order: Vec::new(),
-            at: None,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::column::FieldView;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::read::parallel::each;
+use crate::read::stored_tile::fragment_of;
 use azulejo_format::ArraySchema;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -53,9 +54,7 @@ impl DenseQuery {
         // false for them.
         let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();
         for task in &batch.tasks {
-            let Some(fragment) = self.array.fragments().get(task.fragment) else {
-                continue;
-            };
+            let fragment = fragment_of(&self.array, task.fragment)?;
             let (schema, relabelled) = (fragment.schema(), fragment.relabelled());
             if condition.condition.fits(schema, relabelled) {
                 continue;

@@ -148,68 +148,55 @@ impl<'a> Overlay<'a> {
             };
             let offsets: Option<Vec<u64>> = (0..plan.grid.ndim()).map(offset).collect();
             let Some(offsets) = offsets else { continue };
-            for at in 0..self.batch.boxes.len() {
-                let placed = self.batch.boxes.get(at);
-                for out in placed.map_or_else(Vec::new, |placed| places(plan, placed, &offsets)) {
-                    self.put(out, source.fragment, Origin { task, cell })?;
-                }
+            let boxes = self.batch.boxes.iter();
+            let outs = boxes.flat_map(|placed| places(plan, placed, &offsets));
+            for out in outs.collect::<Vec<usize>>() {
+                self.put(out, source.fragment, Origin { task, cell })?;
             }
         }
         Ok(())
     }
 
-    /// Adds the cells of a dense fragment, whose coordinates follow from its own grid.
-    pub fn add_computed(&mut self, fragment: usize, own: &OwnGrid) -> Result<()> {
-        let (boxes, mut tasks) = (self.batch.boxes.clone(), HashMap::new());
-        for placed in &boxes {
-            self.add_box(fragment, placed, own, &mut tasks)?;
-        }
-        Ok(())
-    }
-
-    /// Adds what a dense fragment has of a box, cell by cell of the box; `tasks` are those of its
-    /// tiles.
+    /// Adds the cells of a dense fragment, whose coordinates follow from its own grid, cell by cell of
+    /// each box.
     ///
     /// For example one dimension, tiles of five cells from offset 0 on, and the box 3..7: its
     /// positions come from the cells 3 and 4 of tile 0 and the cells 0 and 1 of tile 1, which makes
     /// two tasks.
-    fn add_box(
-        &mut self,
-        fragment: usize,
-        placed: &PlacedBox,
-        own: &OwnGrid,
-        tasks: &mut HashMap<u64, usize>,
-    ) -> Result<()> {
+    pub fn add_computed(&mut self, fragment: usize, own: &OwnGrid) -> Result<()> {
         let plan = self.plan;
-        // By dimension: of each position what it adds to the cell's place in the box, to the index
-        // of its tile in the fragment and to its place in the tile.
-        let mut parts: Vec<Vec<(usize, u64, u64)>> = Vec::with_capacity(placed.positions.len());
-        for (d, positions) in placed.positions.iter().enumerate() {
-            let (axis, theirs) = (&plan.grid.axes()[d], &own.grid.axes()[d]);
-            let place = |position: u64| {
-                let offset = theirs.offset_in(axis, plan.selection[d].offset_at(position))?;
-                let (tile, cell) = own.tiles.place(&own.grid, d, offset)?;
-                let out = (position - positions.start) as usize * placed.strides[d];
-                Some((out, tile, cell))
-            };
-            parts.push(positions.clone().filter_map(place).collect());
-        }
-        let cells: usize = parts.iter().map(Vec::len).product();
-        for index in 0..cells {
-            let (mut rest, mut out, mut tile, mut cell) = (index, placed.base, 0, 0);
-            for part in &parts {
-                let (more, of_tile, of_cell) = part[rest % part.len()];
-                rest /= part.len();
-                out += more;
-                tile += of_tile;
-                cell += of_cell as usize;
+        let mut tasks: HashMap<u64, usize> = HashMap::new();
+        for placed in self.batch.boxes.clone() {
+            // By dimension: of each position what it adds to the cell's place in the box, to the
+            // index of its tile in the fragment and to its place in the tile.
+            let parts = placed.positions.iter().enumerate().map(|(d, positions)| {
+                let (axis, theirs) = (&plan.grid.axes()[d], &own.grid.axes()[d]);
+                let place = |position: u64| {
+                    let offset = theirs.offset_in(axis, plan.selection[d].offset_at(position))?;
+                    let (tile, cell) = own.tiles.place(&own.grid, d, offset)?;
+                    let out = (position - positions.start) as usize * placed.strides[d];
+                    Some((out, tile, cell))
+                };
+                positions.clone().filter_map(place).collect()
+            });
+            let parts: Vec<Vec<(usize, u64, u64)>> = parts.collect();
+            let cells: usize = parts.iter().map(Vec::len).product();
+            for index in 0..cells {
+                let (mut rest, mut out, mut tile, mut cell) = (index, placed.base, 0, 0);
+                for part in &parts {
+                    let (more, of_tile, of_cell) = part[rest % part.len()];
+                    rest /= part.len();
+                    out += more;
+                    tile += of_tile;
+                    cell += of_cell as usize;
+                }
+                let next = self.tasks.len();
+                let task = *tasks.entry(tile).or_insert(next);
+                if task == next {
+                    self.tasks.push((fragment, tile));
+                }
+                self.put(out, fragment, Origin { task, cell })?;
             }
-            let next = self.tasks.len();
-            let task = *tasks.entry(tile).or_insert(next);
-            if task == next {
-                self.tasks.push((fragment, tile));
-            }
-            self.put(out, fragment, Origin { task, cell })?;
         }
         Ok(())
     }
@@ -252,7 +239,6 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Batc
     runs.sort_by_key(|run| run.0);
     let mut rebuilt = BatchPlan {
         boxes: batch.boxes,
-        start: batch.start,
         cells: batch.cells,
         order: batch.order,
         ..BatchPlan::default()

@@ -53,9 +53,7 @@ pub(super) struct PlacedBox {
 #[derive(Debug, Clone, Default)]
 pub(super) struct BatchPlan {
     pub boxes: Vec<PlacedBox>,
-    /// Cells in front of the plan, where it is to be appended to another; else 0.
-    pub start: usize,
-    /// Number of cells, those in front included.
+    /// Number of cells, those in front included where the plan is to be appended to another.
     pub cells: usize,
     /// The tiles to read, in the order of the fragments' files as far as possible.
     pub tasks: Vec<TileTask>,
@@ -168,6 +166,11 @@ pub(super) struct DensePlan {
 }
 
 impl DensePlan {
+    /// Whether no cell is selected more than once, and all in the order of their offsets.
+    pub fn is_ascending(&self) -> bool {
+        self.selection.iter().all(AxisSelection::is_ascending)
+    }
+
     /// The whole selection.
     pub fn everything(&self) -> PositionBox {
         self.selection.iter().map(|s| 0..s.len()).collect()
@@ -202,7 +205,6 @@ impl DensePlan {
         start: usize,
     ) -> Result<BatchPlan> {
         let mut batch = BatchPlan {
-            start,
             cells: start,
             ..BatchPlan::default()
         };

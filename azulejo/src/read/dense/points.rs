@@ -7,8 +7,7 @@ use crate::error::{Error, Result};
 use crate::space::Points;
 use std::ops::Range;
 
-/// Plans the points `range` of a list; [`BatchPlan::order`] says where each belongs. `order` are
-/// the dimensions from slowest to fastest.
+/// Plans the points `range` of a list; [`BatchPlan::order`] says where each belongs.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] names a point that lies outside the domain, or the current domain if
@@ -20,9 +19,8 @@ pub(super) fn point_batch(
     query: &DenseQuery,
     points: &Points,
     range: Range<usize>,
-    order: &[usize],
 ) -> Result<BatchPlan> {
-    let plan = &query.plan;
+    let (plan, order) = (&query.plan, &query.order);
     let ndim = plan.grid.ndim();
     // Of each point its tile's coordinates in tile order, and then its own in the order of the
     // result: a key that sorts.

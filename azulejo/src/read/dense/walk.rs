@@ -68,7 +68,7 @@ impl SelectionWalk {
                 let mut count = (*len - *next).min(most).min(POINTS);
                 while count > 0 {
                     let range = *next..*next + count;
-                    let batch = point_batch(costs.query, points, range, costs.order)?;
+                    let batch = point_batch(costs.query, points, range)?;
                     if costs.of(&batch)? <= costs.budget.total {
                         *next += count;
                         return Ok(Some(batch));
@@ -95,10 +95,10 @@ fn next_box(
         cutter.next(max_cells, &mut fits, &|d, r| align(plan, d, r))
     };
     for scale in SMALL_BATCH_SCALES.into_iter().filter(|_| small) {
-        let bytes = (scale * costs.budget.small_batch).min(costs.budget.total);
+        let bytes = (scale * costs.budget.small_batch()).min(costs.budget.total);
         let costs = BatchCosts {
-            budget: Budget::dense(bytes),
-            ..*costs
+            budget: Budget::dense(bytes, None),
+            query: costs.query,
         };
         let mut probe = cutter.clone();
         if let Some((piece, (batch, _))) = cut(&costs, &mut probe)?
@@ -128,7 +128,7 @@ fn next_tiles(
         if cutter.is_done() {
             let Some(at) = next.take() else { break };
             let (tile, after) = tile_box(&costs.query.plan, &at);
-            *cutter = Cutter::new(tile, costs.order);
+            *cutter = Cutter::new(tile, &costs.query.order);
             *next = after;
         }
         let room = max_cells.saturating_sub(batch.cells as u64);
@@ -146,7 +146,7 @@ fn next_tiles(
             None if may_cut => return Err(costs.too_small()),
             _ => break,
         }
-        let enough = small && spent >= costs.budget.small_batch;
+        let enough = small && spent >= costs.budget.small_batch();
         if !cutter.is_done() || enough || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
             break;
         }

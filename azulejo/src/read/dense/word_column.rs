@@ -13,8 +13,8 @@ use azulejo_format::filter::StringWords;
 use std::ops::Range;
 
 impl DenseQuery {
-    /// Whether the cells of a field come as words: texts, if that is wanted, of which all tiles of
-    /// the batch hold words, and which nobody looks at here.
+    /// Whether the cells of a field can come as words: texts of which all tiles of the batch hold
+    /// words, and which nobody looks at here.
     pub fn as_words(&self, batch: &BatchPlan, field: &BoundField, unmatched: Unmatched) -> bool {
         let holds_words = |index: usize, of| {
             let fragment = self.array.fragments().get(index);
@@ -28,8 +28,7 @@ impl DenseQuery {
         };
         let tasks = batch.tasks.iter();
         let mut tiles = tasks.filter_map(|task| task.request(&self.array, field, Cells::All));
-        self.words
-            && field.column_type.is_var()
+        field.column_type.is_var()
             && !is_looked_at()
             && tiles.all(|tile| holds_words(tile.fragment, tile.field))
     }

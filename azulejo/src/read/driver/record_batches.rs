@@ -48,9 +48,8 @@ impl Reader {
     /// # Errors
     /// Those of [`ArrowConverter::new`].
     pub fn record_batches(mut self, options: ArrowOptions) -> Result<RecordBatches> {
-        if options.views {
-            self.prefer_words();
-        }
+        // Only `next_batch` takes batches then.
+        self.source.wanted.words = options.views;
         let converter = ArrowConverter::new(self.column_types(), options)?;
         Ok(RecordBatches {
             reader: self,

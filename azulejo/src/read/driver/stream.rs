@@ -8,11 +8,11 @@ use crate::read::BoundOptions;
 use crate::read::ReadOptions;
 use crate::read::bind::bind;
 use crate::read::fetch::Waiting;
-use crate::read::output::{Output, batch_columns};
+use crate::read::output::batch_columns;
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 /// A query under way, as a stream of batches: those of a [`Reader`](crate::read::Reader), by the
@@ -44,24 +44,21 @@ use std::task::{Context, Poll, ready};
 pub struct ReadStream {
     state: StreamState,
     /// What is asked for, once the read has begun.
-    bound: Option<Arc<BoundOptions>>,
-    /// Whether texts may come as words.
+    bound: Arc<OnceLock<BoundOptions>>,
+    /// Whether texts may come as words: then only [`Self::poll_batch`] takes batches.
     words: bool,
 }
 
 /// How far a stream is.
 enum StreamState {
-    /// The names of the array are looked up, or will be.
-    Binds(Array, Binding),
+    /// Nobody has polled it.
+    Begins(Array, Box<ReadOptions>),
     /// A batch was given out.
     Goes(Box<ArrayReader>),
     /// The next one is under way.
     Reads(NextBatch),
     Ended,
 }
-
-/// What is asked for, in terms of the array.
-type Binding = Pin<Box<dyn Future<Output = Result<BoundOptions>> + Send>>;
 
 /// The next batch, and what reads those behind it.
 type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(BatchColumns, ArrayReader)>>> + Send>>;
@@ -77,11 +74,9 @@ impl Array {
     /// [`Array::read`] are the stream's first item.
     #[must_use]
     pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
-        let array = self.clone();
-        let binding = async move { bind(&array, &options, Waiting::Polls).await };
         ReadStream {
-            state: StreamState::Binds(self.clone(), Box::pin(binding)),
-            bound: None,
+            state: StreamState::Begins(self.clone(), Box::new(options)),
+            bound: Arc::default(),
             words: false,
         }
     }
@@ -89,64 +84,50 @@ impl Array {
 
 async fn first(
     array: Array,
-    options: Arc<BoundOptions>,
+    options: ReadOptions,
+    bound: Arc<OnceLock<BoundOptions>>,
+    words: bool,
 ) -> Result<Option<(BatchColumns, ArrayReader)>> {
+    let options = bind(&array, &options, Waiting::Polls).await?;
+    let options = bound.get_or_init(|| options);
     let mut beginning = Beginning::of(&array);
-    let mut reader = beginning.reader(&options, Waiting::Polls).await?;
+    let mut reader = beginning.reader(options, Waiting::Polls).await?;
     loop {
-        let error = match next(reader).await {
+        let error = match next(reader, words).await {
             Ok(batch) => return Ok(batch),
             Err(error) => error,
         };
-        match beginning.anew(&error, &options, Waiting::Polls).await {
+        match beginning.anew(&error, options, Waiting::Polls).await {
             Some(again) => reader = again,
             None => return Err(error),
         }
     }
 }
 
-async fn next(mut reader: ArrayReader) -> Result<Option<(BatchColumns, ArrayReader)>> {
-    match reader.next(Output::Own).await? {
+async fn next(mut reader: ArrayReader, words: bool) -> Result<Option<(BatchColumns, ArrayReader)>> {
+    reader.wanted.words = words;
+    match reader.next(None).await? {
         Some(batch) => Ok(Some((batch_columns(batch)?, reader))),
         None => Ok(None),
     }
 }
 
 impl ReadStream {
-    /// Lets texts come as words, but for a batch that is under way; then only
-    /// [`Self::poll_batch`] takes batches.
-    #[cfg(feature = "arrow")]
-    fn prefer_words(&mut self) {
-        self.words = true;
-        if let StreamState::Goes(reader) = &mut self.state {
-            reader.prefer_words();
-        }
-    }
-
     /// The result's columns without cells, once the stream has been polled to its first item or its
     /// end: what a query that finds nothing has.
     #[must_use]
     pub fn empty(&self) -> Option<ColumnSet> {
-        self.bound.as_ref().map(|bound| bound.empty())
+        self.bound.get().map(BoundOptions::empty)
     }
 
     /// The next cells.
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BatchColumns>>> {
         let mut running: NextBatch = match std::mem::replace(&mut self.state, StreamState::Ended) {
-            StreamState::Binds(array, mut binding) => match binding.as_mut().poll(cx) {
-                Poll::Pending => {
-                    self.state = StreamState::Binds(array, binding);
-                    return Poll::Pending;
-                }
-                Poll::Ready(Ok(mut bound)) => {
-                    bound.words = self.words;
-                    let bound = Arc::new(bound);
-                    self.bound = Some(Arc::clone(&bound));
-                    Box::pin(first(array, bound))
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
-            },
-            StreamState::Goes(reader) => Box::pin(next(*reader)),
+            StreamState::Begins(array, options) => {
+                let bound = Arc::clone(&self.bound);
+                Box::pin(first(array, *options, bound, self.words))
+            }
+            StreamState::Goes(reader) => Box::pin(next(*reader, self.words)),
             StreamState::Reads(running) => running,
             StreamState::Ended => return Poll::Ready(None),
         };
@@ -176,9 +157,9 @@ impl Stream for ReadStream {
 
 #[cfg(feature = "arrow")]
 mod record_batches {
-    use super::{Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready};
+    use super::{BoundOptions, Context, Pin, Poll, ReadStream, Result, Stream, StreamState, ready};
+    use crate::column::BatchColumn;
     use crate::column::arrow::{ArrowConverter, ArrowOptions, Pieces};
-    use crate::column::{BatchColumn, BatchColumns};
     use arrow_array::RecordBatch;
     use arrow_schema::SchemaRef;
 
@@ -197,9 +178,7 @@ mod record_batches {
         /// The batches as Arrow record batches; see [`crate::arrow`] for the types.
         #[must_use]
         pub fn record_batches(mut self, options: ArrowOptions) -> RecordBatchStream {
-            if options.views {
-                self.prefer_words();
-            }
+            self.words = options.views;
             RecordBatchStream {
                 cells: self,
                 options,
@@ -223,42 +202,35 @@ mod record_batches {
         /// # Errors
         /// Those of [`ArrowConverter::new`].
         pub fn schema(&self) -> Result<Option<SchemaRef>> {
-            if let Some(converter) = &self.converter {
-                return Ok(Some(converter.schema()));
+            let types = |bound: &BoundOptions| {
+                let types = bound.fields.iter().map(|field| &field.column_type);
+                ArrowConverter::new(types, self.options).map(|converter| converter.schema())
+            };
+            match &self.converter {
+                Some(converter) => Ok(Some(converter.schema())),
+                None => self.cells.bound.get().map(types).transpose(),
             }
-            let Some(bound) = &self.cells.bound else {
-                return Ok(None);
-            };
-            let types = bound.fields.iter().map(|field| &field.column_type);
-            Ok(Some(ArrowConverter::new(types, self.options)?.schema()))
-        }
-
-        /// The next rows of the cells that are here.
-        fn next_piece(&mut self) -> Option<Result<RecordBatch>> {
-            Pieces::next_of(&mut self.pieces, self.converter.as_ref()?)
-        }
-
-        fn take_cells(&mut self, cells: BatchColumns) -> Result<()> {
-            let converter = match &mut self.converter {
-                Some(converter) => converter,
-                none => {
-                    let types = cells.columns.iter().map(BatchColumn::column_type);
-                    none.insert(ArrowConverter::new(types, self.options)?)
-                }
-            };
-            self.pieces = Some(Pieces::of(cells, converter)?);
-            Ok(())
         }
 
         fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecordBatch>>> {
             loop {
-                if let Some(piece) = self.next_piece() {
+                // The next rows of the cells that are here.
+                if let Some(converter) = &self.converter
+                    && let Some(piece) = Pieces::next_of(&mut self.pieces, converter)
+                {
                     return Poll::Ready(piece.map(Some));
                 }
-                match ready!(self.cells.poll_batch(cx)) {
-                    Some(cells) => self.take_cells(cells?)?,
-                    None => return Poll::Ready(Ok(None)),
-                }
+                let Some(cells) = ready!(self.cells.poll_batch(cx)).transpose()? else {
+                    return Poll::Ready(Ok(None));
+                };
+                let converter = match &mut self.converter {
+                    Some(converter) => converter,
+                    none => {
+                        let types = cells.columns.iter().map(BatchColumn::column_type);
+                        none.insert(ArrowConverter::new(types, self.options)?)
+                    }
+                };
+                self.pieces = Some(Pieces::of(cells, converter)?);
             }
         }
     }

@@ -7,117 +7,76 @@ use crate::read::{BoundField, FillProgress};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What was copied, and which buffer was the first without room.
-pub(in crate::read) struct Copied {
-    pub(in crate::read) cells: usize,
-    pub(in crate::read) too_small: Option<Error>,
-}
-
 /// Bytes that are copied in one go.
 const PIECE: usize = 256 * 1024;
 
 /// So few bytes are copied before another thread wakes.
 const FEW_BYTES: usize = 8 * PIECE;
 
-/// Memory to be copied to a caller's.
-enum CopyPiece<'a> {
-    Bytes {
-        place: &'a mut [u8],
-        bytes: &'a [u8],
-    },
-    /// Offsets that counted from `from`, and will from `to`.
-    Offsets {
-        places: &'a mut [u64],
-        offsets: &'a [u64],
-        from: u64,
-        to: u64,
-    },
-}
+/// Copies some memory to a caller's.
+type CopyPiece<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-impl<'a> CopyPiece<'a> {
-    fn cut_bytes(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<Self>) {
-        let cut = place.chunks_mut(PIECE).zip(bytes.chunks(PIECE));
-        pieces.extend(cut.map(|(place, bytes)| Self::Bytes { place, bytes }));
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Bytes { bytes, .. } => bytes.len(),
-            Self::Offsets { offsets, .. } => size_of_val(*offsets),
-        }
-    }
-
-    fn copy(self) {
-        match self {
-            Self::Bytes { place, bytes } => place.copy_from_slice(bytes),
-            Self::Offsets {
-                places,
-                offsets,
-                from,
-                to,
-            } => {
-                for (place, offset) in places.iter_mut().zip(offsets) {
-                    *place = to + (offset - from);
-                }
-            }
-        }
+fn cut_bytes<'a>(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<CopyPiece<'a>>) {
+    for (place, bytes) in place.chunks_mut(PIECE).zip(bytes.chunks(PIECE)) {
+        pieces.push(Box::new(move || place.copy_from_slice(bytes)));
     }
 }
 
-/// Copies the cells from `done` on behind those that `progress` counts.
+/// Copies the cells from `done` on behind those that `progress` counts: how many, and which buffer was
+/// the first without room.
 pub(in crate::read) fn copy(
     context: &Context,
     batch: &ColumnSet,
     done: usize,
     out: &mut [ColumnMut<'_>],
     progress: &mut FillProgress,
-) -> Copied {
+) -> (usize, Option<Error>) {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;
-    for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written)
-    {
+    let columns = batch.columns.iter().zip(out.iter());
+    for ((column, buffers), written) in columns.zip(&progress.written) {
         let (fit, error) = room(column, done, cells, buffers, written.data, progress.cells);
         if fit < cells {
             (cells, too_small) = (fit, error);
         }
     }
-    let mut pieces = Vec::new();
-    for ((column, buffers), written) in batch
-        .columns
-        .iter()
-        .zip(out.iter_mut())
-        .zip(&mut progress.written)
-    {
+    let (mut pieces, mut sum): (Vec<CopyPiece<'_>>, usize) = (Vec::new(), 0);
+    let columns = batch.columns.iter().zip(out.iter_mut());
+    for ((column, buffers), written) in columns.zip(&mut progress.written) {
         let bytes = byte_range(column, done, cells);
         let (from, to) = (bytes.start as u64, written.data as u64);
         let place = written.data..written.data + bytes.len();
         written.data = place.end;
-        CopyPiece::cut_bytes(&mut buffers.data[place], &column.data[bytes], &mut pieces);
+        sum += bytes.len();
+        cut_bytes(&mut buffers.data[place], &column.data[bytes], &mut pieces);
         if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
             let places = &mut places[progress.cells..progress.cells + cells];
-            let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
-            pieces.extend(cut.map(|(places, offsets)| CopyPiece::Offsets {
-                places,
-                offsets,
-                from,
-                to,
-            }));
+            // They counted from `from`, and will from `to`.
+            for (places, offsets) in places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8)) {
+                pieces.push(Box::new(move || {
+                    for (place, offset) in places.iter_mut().zip(offsets) {
+                        *place = to + (offset - from);
+                    }
+                }));
+            }
+            sum += cells * 8;
             written.offsets += cells * 8;
         }
         if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
             let places = &mut places[progress.cells..progress.cells + cells];
-            CopyPiece::cut_bytes(places, &validity[done..done + cells], &mut pieces);
+            cut_bytes(places, &validity[done..done + cells], &mut pieces);
             written.validity += cells;
+            sum += cells;
         }
     }
-    if pieces.iter().map(CopyPiece::len).sum::<usize>() < FEW_BYTES {
-        pieces.into_iter().for_each(CopyPiece::copy);
+    if sum < FEW_BYTES {
+        pieces.into_iter().for_each(|copy| copy());
     } else {
-        context.install(|| pieces.into_par_iter().for_each(CopyPiece::copy));
+        context.install(|| pieces.into_par_iter().for_each(|copy| copy()));
     }
     progress.cells += cells;
-    Copied { cells, too_small }
+    (cells, too_small)
 }
 
 /// Cells that all buffers have room for, the bytes of var-length values aside.

@@ -17,17 +17,6 @@ pub(in crate::read) struct WordsOut<'o> {
     pub words: &'o mut [StringWords],
 }
 
-impl WordsOut<'_> {
-    /// The memory of the first `cells` cells and `tiles` tiles, which is left out of this one.
-    pub fn take_first(&mut self, cells: usize, tiles: usize) -> Self {
-        let tiles = tiles.min(self.words.len());
-        Self {
-            ids: self.ids.take_first(cells),
-            words: self.words.split_off_mut(..tiles).unwrap_or_default(),
-        }
-    }
-}
-
 /// There are more words than an index tells apart.
 pub(in crate::read) fn too_many() -> Error {
     Error::Unsupported("more than 4 billion texts in a batch".into())

@@ -109,17 +109,15 @@ pub(super) async fn columns_of(
     }
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
-    let room = output.room().unwrap_or(0);
-    let mut memory = match output {
-        Output::Caller {
-            columns, progress, ..
-        } if cells <= room && columns::have_room(query, &slots, columns, progress)? => {
-            OutputMemory::Caller(columns, progress)
-        }
+    let (room, words) = (output.room().unwrap_or(0), output.wanted.words);
+    // How many bytes such cells have is not known before they are decoded.
+    let has_var = query.fields.iter().any(|field| field.column_type.is_var());
+    let mut memory = match output.caller {
+        Some(memory) if cells <= room && !has_var => OutputMemory::Caller(memory),
         _ => {
-            let as_words = columns::as_words(query, &slots);
+            let as_words = columns::as_words(query, &slots, words);
             let of = (cells, slots.len());
-            OutputMemory::own_words(&query.fields, &as_words, of, query.fetcher.pool())?
+            OutputMemory::own(&query.fields, &as_words, of, query.fetcher.pool())?
         }
     };
     let outs = memory.outs(&query.fields, cells)?;

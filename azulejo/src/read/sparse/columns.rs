@@ -4,16 +4,15 @@
 
 use super::query::SparseQuery;
 use super::tile::BatchTile;
-use super::tile_cells::{runs, single};
-use super::tiles::{self, WantedTile, tiles_per_task};
-use crate::column::{BatchColumn, ColumnMut};
+use super::tile_cells::{around, runs};
+use super::tiles::{self, WantedTile};
+use crate::column::BatchColumn;
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
-use crate::read::fetch::block_on;
-use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
-use crate::read::output::{FieldOut, Filled, FixedOut, WordsOut};
-use crate::read::parallel::{UnusedBytes, each};
-use crate::read::{BoundField, Cells, FillProgress, Tile};
+use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed};
+use crate::read::output::{FieldOut, FixedOut, WordsOut};
+use crate::read::parallel::UnusedBytes;
+use crate::read::{BoundField, Cells, Tile};
 use crate::space::CellSlab;
 use azulejo_format::filter::StringWords;
 use std::ops::Range;
@@ -21,40 +20,6 @@ use std::sync::Arc;
 
 pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
     usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))
-}
-
-/// Whether a caller's buffers, one for each field, have room for the values of all cells of slots
-/// behind those that `progress` counts. What the metadata says of the tiles is enough, as decoded
-/// tiles are as long as it says.
-pub(super) fn have_room(
-    query: &SparseQuery,
-    slots: &[BatchTile<'_>],
-    columns: &[ColumnMut<'_>],
-    progress: &FillProgress,
-) -> Result<bool> {
-    let memory = columns.iter().zip(&progress.written);
-    for (i, (bound, (column, written))) in query.fields.iter().zip(memory).enumerate() {
-        if !bound.column_type.is_var() {
-            continue;
-        }
-        let mut need = 0u64;
-        for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
-            let metadata = slot.fragment.loaded();
-            let bytes = match slot.field(i) {
-                Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
-                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
-                    metadata.var_tile_size(field, slot.tile.tile as u64)?
-                }
-                Some(field) => slot.view(field).map_or(0, |view| view.data.len() as u64),
-                None => (bound.fill.bytes.len() as u64).saturating_mul(slot.tile.cell_num.into()),
-            };
-            need = need.saturating_add(bytes);
-        }
-        if need > column.data.len().saturating_sub(written.data) as u64 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Prefetching: asks for the tiles of all fields that [`fill`] will load, so that those of the
@@ -83,101 +48,45 @@ pub(super) fn prefetch(
     }
 }
 
-/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each.
-/// Where tiles follow one another in the result, threads that stream take some tiles each from the
-/// first field to the last.
+/// Loads the fields of the cells in `slabs` into `outs`, one a field, column by column; columns of
+/// their own are made of some fields.
 pub(super) async fn fill(
     query: &SparseQuery,
     mut slots: Vec<BatchTile<'_>>,
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
-) -> Result<Vec<Filled>> {
-    let fixed = |out| matches!(out, &FieldOut::Fixed(_) | &FieldOut::Words(_));
-    let fixed = outs.iter().all(fixed);
-    let in_order = || slabs.is_sorted_by_key(|slab| slab.tile);
-    if !(query.fetcher.streams() && fixed && in_order()) {
-        return fill_together(query, &mut slots, slabs, outs).await;
-    }
-    let mut outs = outs;
-    let some = tiles_per_task(query, slots.len());
-    let mut work = Vec::with_capacity(slots.len().div_ceil(some));
-    let mut rest = slabs;
-    let mut first = 0;
-    for members in slots.chunks_mut(some) {
-        let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let here = rest.split_off(..rest.partition_point(|slab| slab.tile < next));
-        let here = here.unwrap_or_default().iter().map(|slab| CellSlab {
-            tile: slab.tile - first,
-            ..*slab
-        });
-        let here: Vec<CellSlab> = here.collect();
-        let cells = cells_of(&here)?;
-        let outs = outs.iter_mut();
-        let outs = outs.filter_map(|out| out.take_first(cells, members.len()));
-        let outs: Vec<FieldOut<'_>> = outs.collect();
-        first = next;
-        if cells > 0 {
-            work.push((members, here, outs));
-        }
-    }
-    let fill =
-        |(members, slabs, outs): (&mut [BatchTile<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
-            block_on(fill_together(query, members, &slabs, outs)).map(drop)
-        };
-    each(query.array.context(), work, fill)?;
-    let placed = query.fields.iter().map(|_| Filled::Placed { values: 0 });
-    Ok(placed.collect())
-}
-
-/// As [`fill`], column by column.
-async fn fill_together(
-    query: &SparseQuery,
-    slots: &mut [BatchTile<'_>],
-    slabs: &[CellSlab],
-    outs: Vec<FieldOut<'_>>,
-) -> Result<Vec<Filled>> {
+) -> Result<Vec<Option<BatchColumn>>> {
     let context = query.array.context();
     let bands = SlabBands::new(context, slabs, slots.len())?;
     let used = bands.used.as_slice();
     // Coordinates that only decided the order are not needed any more.
-    for slot in slots.iter_mut() {
+    for slot in &mut slots {
         let wanted = &slot.of.fields;
         slot.loaded
             .retain(|field, _| wanted.contains(&Some(*field)));
         slot.results = None;
     }
-    let spans = spans(slots, slabs, used);
-    let whole = whole(slots, slabs, used);
+    let spans = spans(&slots, slabs, used);
+    let whole = whole(&slots, slabs, used);
     let mut all = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
         query.operation.check()?;
-        let mut column = ColumnTiles::new(query, slots, used, &spans, i)?;
+        let mut column = ColumnTiles::new(query, &slots, used, &spans, i)?;
         all.push(match out {
             FieldOut::Own => {
                 let (tiles, _) = column.load(query).await?;
                 let column = gather_column(context, &bands, &tiles, bound)?;
-                Filled::Own(BatchColumn::Cells(column))
+                Some(BatchColumn::Cells(column))
             }
-            FieldOut::Var(out) => {
-                let (tiles, _) = column.load(query).await?;
-                let values = gather_var(context, &bands, &tiles, bound, out)?;
-                Filled::Placed { values }
-            }
-            FieldOut::Fixed(out) => place(query, column, slots, &bands, &whole, out).await?,
+            FieldOut::Fixed(out) => place(query, column, &slots, &bands, &whole, out).await?,
             FieldOut::Words(WordsOut { ids, words }) => {
                 column.ask_for_words(words);
-                place(query, column, slots, &bands, &whole, ids).await?
+                place(query, column, &slots, &bands, &whole, ids).await?
             }
         });
-        for slot in slots.iter_mut() {
-            if let Some(field) = slot.field(i)
-                && !slot
-                    .of
-                    .fields
-                    .iter()
-                    .skip(i + 1)
-                    .any(|later| *later == Some(field))
-            {
+        for slot in &mut slots {
+            // No other column is of this field.
+            if let Some(field) = slot.field(i) {
                 slot.loaded.remove(&field);
             }
         }
@@ -193,7 +102,7 @@ async fn place<'w>(
     bands: &SlabBands<'_>,
     whole: &[Option<usize>],
     out: FixedOut<'w>,
-) -> Result<Filled> {
+) -> Result<Option<BatchColumn>> {
     let FixedOut {
         field,
         data,
@@ -204,12 +113,12 @@ async fn place<'w>(
     let source = (tiles.as_slice(), placed.as_slice());
     let context = query.array.context();
     gather_fixed(context, bands, source, field, (data, validity))?;
-    Ok(Filled::Placed { values: 0 })
+    Ok(None)
 }
 
-/// For each field whether its cells come as words: texts that are wanted so, where all tiles of the
+/// For each field whether its cells come as words: texts, if they are `wanted` so, where all tiles of the
 /// batch hold words and none of them is decoded already, or to be cut down to some cells.
-pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool> {
+pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>], wanted: bool) -> Vec<bool> {
     let holds_words = |column: usize| {
         let mut needed = slots.iter().filter(|slot| slot.selected.len() > 0);
         needed.all(|slot| {
@@ -222,7 +131,7 @@ pub(super) fn as_words(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Vec<bool
     };
     let fields = query.fields.iter().enumerate();
     fields
-        .map(|(i, bound)| query.words && bound.column_type.is_var() && holds_words(i))
+        .map(|(i, bound)| wanted && bound.column_type.is_var() && holds_words(i))
         .collect()
 }
 
@@ -260,11 +169,8 @@ impl<'w> ColumnTiles<'w> {
             let whole = slot.request(field, Cells::All);
             let may_be_cached =
                 slot.places.is_some() || (slot.shared && tiles::stays(query, &whole)?);
-            let few = |places: &&Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
             let cells = match &slot.places {
-                Some(places) => Some(places)
-                    .filter(few)
-                    .map_or(Cells::All, |places| Cells::Spans(single(places))),
+                Some(places) => around(places, slot.tile.cell_num),
                 None if may_be_cached => Cells::All,
                 None => cells.clone(),
             };

@@ -240,23 +240,13 @@ fn group<W: Word>(runs: Vec<Vec<W>>, bits: CellBits) -> Vec<Vec<Vec<W>>> {
 /// The place in keys of the highest bits in which they differ, the cell's bits apart:
 /// [`PARTITION_BITS`] from there on.
 fn partition_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
-    let bounds = group.par_iter().map(|list| {
-        list.iter()
-            .fold((None::<W>, None::<W>), |(least, most), key| {
-                (
-                    Some(least.map_or(*key, |l| l.min(*key))),
-                    Some(most.map_or(*key, |m| m.max(*key))),
-                )
-            })
+    let bounds = group.par_iter().filter_map(|list| {
+        let (first, rest) = list.split_first()?;
+        let wider = |(least, most): (W, W), key: &W| (least.min(*key), most.max(*key));
+        Some(rest.iter().fold((*first, *first), wider))
     });
-    let both = |a: Option<W>, b: Option<W>, select: fn(W, W) -> W| {
-        a.zip(b).map(|(a, b)| select(a, b)).or(a).or(b)
-    };
-    let (least, most) = bounds.reduce(
-        || (None, None),
-        |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)),
-    );
-    let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
+    let bounds = bounds.reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let (least, most) = bounds.unwrap_or_default();
     least.common_shift(most, PARTITION_BITS).max(bits.total())
 }
 

@@ -7,7 +7,7 @@
 //! order asked for, nothing needs to be compared: its coordinates are not even read, unless they
 //! are asked for.
 
-use super::query::{CellTest, FragmentQuery, SparseQuery};
+use super::query::{FragmentQuery, SparseQuery};
 use super::tile_cells::runs;
 use crate::array::Fragment;
 use crate::column::{FieldView, Tile};
@@ -111,7 +111,7 @@ impl SparsePlan {
         let sequence = independent && (query.any_order || (query.as_stored && used.len() <= 1));
         for (of, tiles) in query.fragments.iter().zip(&mut parts) {
             let fragment = query.fragment(of)?;
-            let costs = TileCosts::new(query, of, fragment, !sequence)?;
+            let costs = TileCosts::new(query, of, fragment, !sequence);
             for tile in tiles.iter_mut() {
                 (tile.cost, tile.decoded) = costs.of(fragment, tile)?;
             }
@@ -226,21 +226,20 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
     let fragment = query.fragment(of)?;
     let tree = fragment.loaded().rtree()?;
     let (mut tiles, mut pruned) = (Vec::new(), 0);
-    for test in query.selection.tiles(tree) {
-        let cells = fragment.tile_cell_num(test.tile as u64);
+    for (tile, dimensions) in query.selection.tiles(tree) {
+        let cells = fragment.tile_cell_num(tile as u64);
         let cell_num = u32::try_from(cells).map_err(|_| {
             Error::Unsupported(format!(
-                "tile {} of fragment {} has {cells} cells",
-                test.tile,
+                "tile {tile} of fragment {} has {cells} cells",
                 fragment.name()
             ))
         })?;
         let mut tests = Vec::with_capacity(of.tests.len());
         let mut no_results = false;
-        for (i, cell_test) in of.tests.iter().enumerate() {
-            match tile_verdict(fragment, cell_test, test.tile, cells)? {
+        for (i, test) in of.tests.iter().enumerate() {
+            match verdict(&test.condition, &test.fields, fragment, tile, cells) {
                 Tri::AllTrue => {}
-                Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
+                Tri::AllFalse if test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
             }
         }
@@ -253,9 +252,9 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
         }
         tiles.push(PlannedTile {
             part,
-            tile: test.tile,
+            tile,
             cell_num,
-            dimensions: test.dimensions,
+            dimensions,
             tests,
             no_results,
             cost: 0,
@@ -270,34 +269,28 @@ fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<
     Ok(tiles)
 }
 
-/// Whether all, no or some cells of a tile meet a condition.
-fn tile_verdict(fragment: &Fragment, test: &CellTest, tile: usize, cell_num: u64) -> Result<Tri> {
-    match test.condition.constant() {
-        Some(true) => Ok(Tri::AllTrue),
-        Some(false) => Ok(Tri::AllFalse),
-        None => verdict(&test.condition, &test.fields, fragment, tile, cell_num),
-    }
-}
-
 /// Sorts tiles by their lower bounds.
 fn sort(tiles: &mut [PlannedTile]) {
     tiles.sort_by(|a, b| (&a.lower, a.part, a.tile).cmp(&(&b.lower, b.part, b.tile)));
 }
 
+/// The ranges of a tile's coordinates, by dimension, if they are known.
+fn sides<'t>(order: &CellOrder, tree: &'t RTree, tile: usize) -> Option<Vec<RangeRef<'t>>> {
+    let dimensions = 0..order.dimensions().len();
+    dimensions.map(|d| tree.tile_range(tile, d)).collect()
+}
+
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
-    let ranges: Option<Vec<_>> = (0..order.dimensions().len())
-        .map(|d| tree.tile_range(tile.tile, d))
-        .collect();
     // Boxes of NaN say nothing.
-    let numbers = |ranges: &Vec<RangeRef<'_>>| {
-        let mut sides = ranges.iter().zip(order.dimensions());
+    let numbers = |sides: &Vec<RangeRef<'_>>| {
+        let mut sides = sides.iter().zip(order.dimensions());
         sides.all(|(range, dimension)| {
             !dimension.datatype.is_real() || is_number(range.start, range.end)
         })
     };
-    if let Some(ranges) = ranges.filter(numbers) {
-        tile.lower = order.lower_bound(&ranges.iter().map(|r| r.start).collect::<Vec<_>>());
-        tile.upper = order.upper_bound(&ranges.iter().map(|r| r.end).collect::<Vec<_>>());
+    if let Some(sides) = sides(order, tree, tile.tile).filter(numbers) {
+        tile.lower = order.lower_bound(&sides.iter().map(|r| r.start).collect::<Vec<_>>());
+        tile.upper = order.upper_bound(&sides.iter().map(|r| r.end).collect::<Vec<_>>());
     }
 }
 
@@ -387,11 +380,10 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
         return Ok(false);
     };
     let tree = query.fragment(of)?.loaded().rtree()?;
-    let ranges = (0..query.order.dimensions().len())
-        .map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
-    let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else {
+    let Some(sides) = sides(&query.order, tree, tile.tile) else {
         return Ok(false);
     };
+    let ranges: Vec<_> = sides.iter().map(|r| (r.start, r.end)).collect();
     let order = query.order.within(&ranges);
     Ok(order == query.stored_order.within(&ranges) && !order.is_stored_otherwise())
 }
@@ -410,12 +402,7 @@ impl TileCosts {
     /// Bytes of a cell's key and of the memory that sorting takes.
     const KEY: u64 = 40;
 
-    fn new(
-        query: &SparseQuery,
-        of: &FragmentQuery,
-        fragment: &Fragment,
-        keyed: bool,
-    ) -> Result<Self> {
+    fn new(query: &SparseQuery, of: &FragmentQuery, fragment: &Fragment, keyed: bool) -> Self {
         let schema = fragment.schema();
         let mut costs = Self {
             cell: 8,
@@ -427,14 +414,10 @@ impl TileCosts {
         let decoded = of
             .tested_fields()
             .chain(of.fields.iter().flatten().copied());
-        let decoded: BTreeSet<Field> = decoded.collect();
-        let coordinates = (0..dims).map(Field::Dimension);
-        let coordinates = coordinates.filter(|d| keyed && !decoded.contains(d));
-        let decoded_fields = decoded.iter().map(|field| {
-            let column = of.fields.contains(&Some(*field));
-            (*field, 1 + u64::from(column))
-        });
-        for (field, times) in coordinates.map(|d| (d, 1)).chain(decoded_fields) {
+        let coordinates = (0..dims).map(Field::Dimension).filter(|_| keyed);
+        let decoded: BTreeSet<Field> = decoded.chain(coordinates).collect();
+        for &field in &decoded {
+            let times = 1 + u64::from(of.fields.contains(&Some(field)));
             if field.is_var(schema) {
                 costs.var.push((field, times));
             }
@@ -462,7 +445,7 @@ impl TileCosts {
                 costs.cell += bound.fill.bytes.len() as u64 + 9;
             }
         }
-        Ok(costs)
+        costs
     }
 
     /// [`PlannedTile::cost`] and [`PlannedTile::decoded`].

@@ -98,8 +98,6 @@ pub(super) struct SparseQuery {
     /// Whether it is asked when and by which condition cells were deleted: then deleted ones are
     /// results too.
     pub(super) deletions: bool,
-    /// Whether texts may come as words.
-    pub(super) words: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
     /// The read, which can be cancelled.
@@ -141,15 +139,15 @@ impl SparseQuery {
             .map(|r| (r.start.as_slice(), r.end.as_slice()))
             .collect();
         let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
-        let streams = options.strategy == FetchStrategy::Streaming;
+        let streams = FetchStrategy::of(array) == FetchStrategy::Streaming;
         let cache = if streams { array.tiles().limit() } else { 0 };
-        let budget =
-            Budget::sparse(options.memory_budget, cache, !streams).with_batch(options.batch_bytes);
-        let fetcher =
-            Fetcher::new(array, options.strategy, waiting, budget.total).counted(&options.counts);
+        let budget = Budget::sparse(options.memory_budget, options.batch_bytes, cache, !streams);
+        let pool = array.context().buffers().with_load_limit(budget.total);
+        let fetcher = Fetcher::new(array, waiting, pool).counted(&options.counts);
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let versions = options.versions && asked(Field::Timestamps);
-        let deletes = !array.deletes().is_empty() || asked(Field::DeleteTimestamps);
+        let deletions = asked(Field::DeleteTimestamps);
+        let deletes = !array.deletes().is_empty() || deletions;
         let consolidated = |(index, _): &&(usize, _)| {
             array.fragments().get(*index).is_some_and(|fragment| {
                 let merges = !schema.allows_dups && fragment.has_timestamps();
@@ -164,11 +162,16 @@ impl SparseQuery {
         fetcher.metadata(&sections.collect::<Vec<_>>()).await?;
         let repeating = repeating(array, &boxes, versions)?;
         let merging = merging(array, &boxes, &repeating);
-        let conditions = Conditions::bind(array, options)?;
+        let condition = options.bound_condition(array)?;
+        let deletes = array.deletes().iter().map(|of| bind_delete(array, of));
+        let deletes: Vec<BoundDelete> = deletes.collect::<Result<_>>()?;
         let fragments = boxes
             .iter()
             .zip(merging.into_iter().zip(repeating))
-            .map(|((index, _), cells)| bind_fragment(array, options, &conditions, *index, cells))
+            .map(|((index, _), cells)| {
+                let conditions = (condition.as_ref(), deletes.as_slice());
+                bind_fragment(array, options, conditions, *index, cells)
+            })
             .collect::<Result<Vec<_>>>()?;
         let (order, stored_order) = (within(options.layout), within(Layout::Global));
         Ok(Self {
@@ -185,8 +188,7 @@ impl SparseQuery {
                 || matches!(options.layout, Layout::Global | Layout::Unordered),
             times: asked(Field::Timestamps),
             versions,
-            deletions: asked(Field::DeleteTimestamps),
-            words: options.words,
+            deletions,
             fragments,
             operation: array.context().begin(),
         })
@@ -286,14 +288,6 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)], repeating: &[bool]) -
     merges
 }
 
-/// The query's own condition, bound to the latest schema, and those of the deletes (of the cells
-/// that they keep).
-struct Conditions {
-    query: Option<BoundCondition>,
-    /// As [`Array::deletes`].
-    deletes: Vec<BoundDelete>,
-}
-
 /// A delete of which it is known what it means.
 struct BoundDelete {
     condition: BoundCondition,
@@ -301,36 +295,18 @@ struct BoundDelete {
     schema: Arc<ArraySchema>,
 }
 
-impl Conditions {
-    fn bind(array: &Array, options: &BoundOptions) -> Result<Self> {
-        let schema = array.schema();
-        let enumerations = |name: &str| array.enumeration(name);
-        let query = options
-            .condition
-            .as_ref()
-            .map(|c| BoundCondition::bind_as(c, options.meaning, schema, &enumerations))
-            .transpose()?;
-        let deletes = array
-            .deletes()
-            .iter()
-            .map(|delete| bind_delete(array, delete));
-        Ok(Self {
-            query,
-            deletes: deletes.collect::<Result<_>>()?,
-        })
-    }
-}
-
 /// A delete means the fields that the array had when it was written: since then they may have been
 /// dropped, or replaced by others of the same names.
 fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundDelete> {
-    if let Some((schema, condition)) = array.meant(delete) {
-        let schema = Arc::clone(schema);
-        return Ok(BoundDelete { condition, schema });
-    }
     let enumerations = |name: &str| array.enumeration(name);
-    let schema = Arc::clone(array.schema());
-    let condition = BoundCondition::bind(&delete.kept, &schema, &enumerations)?;
+    let (schema, condition) = match array.meant(delete) {
+        Some(meant) => meant,
+        None => {
+            let bound = BoundCondition::bind(&delete.kept, array.schema(), &enumerations)?;
+            (array.schema(), bound)
+        }
+    };
+    let schema = Arc::clone(schema);
     Ok(BoundDelete { condition, schema })
 }
 
@@ -372,15 +348,15 @@ fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarr
 fn bind_fragment(
     array: &Array,
     options: &BoundOptions,
-    conditions: &Conditions,
+    (condition, deletes): (Option<&BoundCondition>, &[BoundDelete]),
     index: usize,
     (merges, repeats): (bool, bool),
 ) -> Result<FragmentQuery> {
     let fragment = fragment_of(array, index)?;
     let (opened, written) = (array.time_range(), fragment.time_range());
-    let mut fields = options.fields.iter();
-    let deletions = fields.any(|bound| bound.field == Field::DeleteTimestamps);
     let fields = options.fields.iter();
+    let mut asked = fields.clone();
+    let deletions = asked.any(|bound| bound.field == Field::DeleteTimestamps);
     let partly =
         fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
     let mut query = FragmentQuery {
@@ -392,21 +368,16 @@ fn bind_fragment(
         tests: Vec::new(),
         fields: fields.map(|f| field_of(fragment, f)).collect(),
     };
-    if let Some(condition) = &conditions.query {
+    if let Some(condition) = condition {
         add_test(&mut query, fragment, condition, None, None)?;
     }
-    let deletes = array.deletes().iter().zip(&conditions.deletes);
+    let deletes = array.deletes().iter().zip(deletes);
     for (i, (delete, bound)) in deletes.enumerate() {
         if delete.timestamp < written.start {
             continue;
         }
-        let has_applied = fragment.has_delete_metadata();
-        if has_applied
-            && fragment
-                .loaded()
-                .processed_conditions()?
-                .contains(&delete.name)
-        {
+        let applied = || fragment.loaded().processed_conditions();
+        if fragment.has_delete_metadata() && applied()?.contains(&delete.name) {
             continue;
         }
         let later = fragment.has_timestamps() && delete.timestamp <= written.end;
@@ -453,14 +424,10 @@ fn add_test(
             ))
         })
     };
-    let fields = condition
-        .fields()
-        .iter()
-        .map(field)
-        .collect::<Result<_>>()?;
+    let fields = condition.fields().iter().map(field);
     query.tests.push(CellTest {
+        fields: fields.collect::<Result<_>>()?,
         condition,
-        fields,
         until,
         delete,
     });

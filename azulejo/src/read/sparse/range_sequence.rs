@@ -6,6 +6,7 @@
 //! thousand are read together, each tile once, and then put in the order of the ranges.
 
 use super::SparseReader;
+use super::selection::is_endless;
 use crate::array::Array;
 use crate::column::{BatchColumn, BatchColumns, ColumnSet};
 use crate::error::{Error, Result};
@@ -13,7 +14,6 @@ use crate::read::BoundOptions;
 use crate::read::bind::stored_field;
 use crate::read::fetch::Waiting;
 use crate::read::output::{Batch, Output, batch_columns};
-use crate::read::split::is_endless;
 use crate::space::{DimSelection, Layout, Subarray, first_where};
 use azulejo_format::Range;
 use azulejo_format::fragment::Field;
@@ -39,7 +39,6 @@ pub(in crate::read) struct RangeSequence {
     later: VecDeque<Vec<Range>>,
     /// How many of these may be made together: fewer where the cells of so many were too many.
     together: usize,
-    few_batches: bool,
 }
 
 impl RangeSequence {
@@ -59,21 +58,7 @@ impl RangeSequence {
             later,
             // Cells are told apart by coordinates, which are to be those that they were selected by.
             together: if filters.keeps_values() { TOGETHER } else { 0 },
-            few_batches: false,
         })
-    }
-
-    /// As [`SparseReader::prefer_few_batches`].
-    pub fn prefer_few_batches(&mut self) {
-        self.few_batches = true;
-        self.reader.prefer_few_batches();
-    }
-
-    /// As [`SparseReader::prefer_words`].
-    #[cfg(feature = "arrow")]
-    pub fn prefer_words(&mut self) {
-        self.options.words = true;
-        self.reader.prefer_words();
     }
 
     /// As [`SparseReader::merged_at_once`], of the first range.
@@ -82,15 +67,15 @@ impl RangeSequence {
     }
 
     /// As [`SparseReader::next`].
-    pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
+    pub async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
         loop {
-            let batch = self.reader.next(output.again(), most).await?;
+            let batch = self.reader.next(output.again()).await?;
             if batch.is_some() {
                 return Ok(batch);
             }
             let some = self.later.len().min(self.together);
             if some >= MANY {
-                match self.next_together(some).await? {
+                match self.next_together(some, output.wanted.words).await? {
                     Some(cells) if cells.cell_num > 0 => return Ok(Some(Batch::Own(cells))),
                     Some(_) => {}
                     None => self.together = some / 4,
@@ -102,9 +87,6 @@ impl RangeSequence {
             };
             self.options.subarray = along(ranges);
             self.reader = SparseReader::new(&self.array, &self.options, self.waiting).await?;
-            if self.few_batches {
-                self.reader.prefer_few_batches();
-            }
         }
     }
 
@@ -112,7 +94,7 @@ impl RangeSequence {
     ///
     /// For example the ranges 9 to 9, 4 to 5 and 4 to 4: the cells at 4, 5 and 9 are read, and those
     /// at 9, 4, 5 and 4 given out.
-    async fn next_together(&mut self, some: usize) -> Result<Option<BatchColumns>> {
+    async fn next_together(&mut self, some: usize, words: bool) -> Result<Option<BatchColumns>> {
         let ranges: Vec<Range> = self.later.iter().take(some).flatten().cloned().collect();
         let Some(dimension) = self.array.schema().domain.dimensions.first().cloned() else {
             return Ok(None);
@@ -123,14 +105,14 @@ impl RangeSequence {
         options.subarray = along(ranges.clone());
         // They are held twice.
         options.memory_budget /= 4;
-        options.words &= !dimension.is_var();
+        let words = words && !dimension.is_var();
         let asked = options.fields.len();
         let coordinates = Field::Dimension(0);
         let place = options.fields.iter().position(|f| f.field == coordinates);
         if place.is_none() {
             options.fields.push(stored_field(&self.array, coordinates)?);
         }
-        let mut first = match self.one_batch(&options).await {
+        let mut first = match self.one_batch(&options, words).await {
             Ok(Some(cells)) if cells.cell_num == 0 => {
                 self.later.drain(..some);
                 return Ok(Some(cells));
@@ -153,7 +135,7 @@ impl RangeSequence {
         let (mut spans, mut sum): (Vec<Span<usize>>, usize) = (Vec::new(), 0);
         for range in &ranges {
             let start = first_where(0..cells, |at| order(at, &range.start).is_ge());
-            let end = match is_endless(&dimension, range) {
+            let end = match is_endless(dimension.datatype, range) {
                 true => cells,
                 false => first_where(start..cells, |at| order(at, &range.end).is_gt()),
             };
@@ -172,12 +154,14 @@ impl RangeSequence {
     }
 
     /// All cells of a read, if they are no more than one batch.
-    async fn one_batch(&self, options: &BoundOptions) -> Result<Option<BatchColumns>> {
+    async fn one_batch(&self, options: &BoundOptions, words: bool) -> Result<Option<BatchColumns>> {
+        let mut output = Output::own(u64::MAX);
+        output.wanted.words = words;
         let mut reader = SparseReader::new(&self.array, options, self.waiting).await?;
-        let Some(batch) = reader.next(Output::Own, u64::MAX).await? else {
+        let Some(batch) = reader.next(output.again()).await? else {
             return Ok(Some(ColumnSet::default().into()));
         };
-        match reader.next(Output::Own, u64::MAX).await? {
+        match reader.next(output.again()).await? {
             Some(_) => Ok(None),
             None => batch_columns(batch).map(Some),
         }
@@ -225,5 +209,6 @@ fn along(ranges: Vec<Range>) -> Subarray {
 
 /// Whether a range lies wholly behind another.
 fn ascend(dimension: &Dimension, before: &Range, next: &Range) -> bool {
-    !is_endless(dimension, before) && compare(dimension.datatype, &before.end, &next.start).is_lt()
+    let datatype = dimension.datatype;
+    !is_endless(datatype, before) && compare(datatype, &before.end, &next.start).is_lt()
 }

@@ -5,7 +5,7 @@ mod points;
 mod ranges;
 
 pub(crate) use points::PointFilter;
-pub(crate) use ranges::DimensionFilter;
+pub(crate) use ranges::{DimensionFilter, is_endless};
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -21,15 +21,55 @@ use azulejo_format::{Datatype, NdRectangle, Physical, Range};
 /// A subarray, prepared for testing many cells.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// By dimension; for points these are each dimension's coordinates, which select more than the
-    /// points.
-    dimensions: Vec<DimensionFilter>,
+    /// For points these are each dimension's coordinates, which select more than the points.
+    dimensions: Vec<SelectedDimension>,
     points: Option<PointFilter>,
+}
+
+/// What is selected along one dimension.
+#[derive(Debug)]
+struct SelectedDimension {
+    filter: DimensionFilter,
     /// The same for R-trees; `None` selects all.
-    ranges: Vec<Option<Vec<Range>>>,
-    /// By dimension: the filters that change its coordinates, if they do. Boxes are of those that were
-    /// written, while cells are selected by those that are read.
-    moved: Vec<Option<MovedDimension>>,
+    ranges: Option<Vec<Range>>,
+    /// The filters that change its coordinates, if they do. Boxes are of those that were written,
+    /// while cells are selected by those that are read.
+    moved: Option<MovedDimension>,
+}
+
+impl SelectedDimension {
+    fn new(
+        filter: DimensionFilter,
+        ranges: Option<Vec<Range>>,
+        moved: Option<MovedDimension>,
+    ) -> Self {
+        // What was written may lie near what is selected.
+        let ranges = ranges.and_then(|ranges| match &moved {
+            Some(moved) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
+            None => Some(ranges),
+        });
+        Self {
+            filter,
+            ranges,
+            moved,
+        }
+    }
+
+    /// Whether coordinates of a box can be selected.
+    fn meets(&self, range: RangeRef<'_>) -> bool {
+        match self.moved.as_ref().map(|moved| moved.around(range)) {
+            Some(read) => read.is_none_or(|read| self.filter.meets(read.as_ref())),
+            None => self.filter.meets(range),
+        }
+    }
+
+    /// Whether all coordinates of a box are selected, as what they are read.
+    fn covers(&self, range: RangeRef<'_>) -> bool {
+        match self.moved.as_ref().map(|moved| moved.around(range)) {
+            Some(read) => read.is_some_and(|read| self.filter.covers(read.as_ref())),
+            None => self.filter.covers(range),
+        }
+    }
 }
 
 /// A dimension whose filters change coordinates.
@@ -98,15 +138,6 @@ impl MovedDimension {
     }
 }
 
-/// What is left to test in a tile that the R-tree found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TileTest {
-    /// The tile.
-    pub(crate) tile: usize,
-    /// Dimensions whose coordinates must be looked at, ascending; none: all cells are selected.
-    pub(crate) dimensions: Vec<usize>,
-}
-
 impl Selection {
     /// Prepares a subarray that fits the schema. Along dimensions whose filters change coordinates,
     /// ranges that reach to an end of what was `written` are open there.
@@ -123,20 +154,13 @@ impl Selection {
             true => written()?,
             false => None,
         };
-        let moved_along = |d: usize| moved.get(d).and_then(Option::as_ref);
-        // What was written may lie near what is selected.
-        let near = |d: usize, ranges: Vec<Range>| match moved_along(d) {
-            Some(moved) => ranges.iter().map(|r| moved.around(r.as_ref())).collect(),
-            None => Some(ranges),
-        };
         match subarray {
             Subarray::Box(selections) => {
-                let mut dimensions = Vec::with_capacity(dims.len());
-                let mut ranges = Vec::with_capacity(dims.len());
-                for (d, dimension) in dims.iter().enumerate() {
+                let dimensions = dims.iter().zip(moved).enumerate();
+                let dimensions = dimensions.map(|(d, (dimension, moved))| {
                     let selection = selections.get(d).unwrap_or(&DimSelection::All);
                     let written = written.as_ref().and_then(|bounds| bounds.ranges.get(d));
-                    let open = match (selection, moved_along(d), written) {
+                    let open = match (selection, &moved, written) {
                         (DimSelection::Ranges(ranges), Some(moved), Some(written)) => {
                             let open = ranges.iter().map(|range| moved.open(range, written));
                             Some(DimSelection::Ranges(open.collect()))
@@ -144,18 +168,17 @@ impl Selection {
                         _ => None,
                     };
                     let of_cells = open.as_ref().unwrap_or(selection);
-                    dimensions.push(DimensionFilter::new(of_cells, dimension.datatype));
-                    ranges.push(match selection {
+                    let filter = DimensionFilter::new(of_cells, dimension.datatype);
+                    let ranges = match selection {
                         DimSelection::All => None,
-                        DimSelection::Ranges(ranges) => near(d, ranges.clone()),
-                        DimSelection::Strided { range, .. } => near(d, vec![range.clone()]),
-                    });
-                }
+                        DimSelection::Ranges(ranges) => Some(ranges.clone()),
+                        DimSelection::Strided { range, .. } => Some(vec![range.clone()]),
+                    };
+                    SelectedDimension::new(filter, ranges, moved)
+                });
                 Ok(Self {
-                    dimensions,
+                    dimensions: dimensions.collect(),
                     points: None,
-                    ranges,
-                    moved,
                 })
             }
             Subarray::Points(points) => {
@@ -167,22 +190,17 @@ impl Selection {
                     )));
                 }
                 let datatypes: Vec<_> = dims.iter().map(|d| d.datatype).collect();
-                let filter = PointFilter::new(points, &datatypes)?;
-                let ranges: Vec<_> = filter.coordinate_ranges();
-                let dimensions = ranges
-                    .iter()
-                    .zip(&datatypes)
-                    .map(|(ranges, datatype)| DimensionFilter::exact(ranges, *datatype))
-                    .collect();
-                // Along one dimension points are ranges of one value.
-                let points = (dims.len() > 1).then_some(filter);
-                let ranges = ranges.into_iter().enumerate();
-                let ranges = ranges.map(|(d, ranges)| near(d, ranges)).collect();
+                let points = PointFilter::new(points, &datatypes)?;
+                let ranges = points.coordinate_ranges().into_iter();
+                let dimensions = ranges.zip(&datatypes).zip(moved);
+                let dimensions = dimensions.map(|((ranges, datatype), moved)| {
+                    let filter = DimensionFilter::exact(&ranges, *datatype);
+                    SelectedDimension::new(filter, Some(ranges), moved)
+                });
                 Ok(Self {
-                    dimensions,
-                    points,
-                    ranges,
-                    moved,
+                    dimensions: dimensions.collect(),
+                    // Along one dimension points are ranges of one value.
+                    points: (dims.len() > 1).then_some(points),
                 })
             }
         }
@@ -190,43 +208,19 @@ impl Selection {
 
     /// Whether cells of a box can be selected.
     pub(crate) fn meets(&self, bounds: &NdRectangle) -> bool {
-        let mut ranges = bounds.ranges.iter().enumerate();
-        ranges.all(|(d, range)| self.meets_along(d, range.as_ref()))
+        let mut sides = self.dimensions.iter().zip(&bounds.ranges);
+        sides.all(|(of, range)| of.meets(range.as_ref()))
     }
 
-    /// Whether coordinates of a box can be selected along a dimension.
-    fn meets_along(&self, d: usize, range: RangeRef<'_>) -> bool {
-        let Some(filter) = self.dimensions.get(d) else {
-            return true;
-        };
-        match self.moved_along(d) {
-            Some(moved) => {
-                let read = moved.around(range);
-                read.is_none_or(|read| filter.meets(read.as_ref()))
-            }
-            None => filter.meets(range),
-        }
+    /// The bounds of a box along a dimension, where they say where coordinates lie.
+    fn known<'a>(&self, d: usize, bounds: Option<RangeRef<'a>>) -> Option<RangeRef<'a>> {
+        bounds.filter(|_| self.dimensions.get(d).is_some_and(|of| of.moved.is_none()))
     }
 
-    /// Whether all coordinates of a box are selected along a dimension, as what they are read.
-    fn covers_along(&self, d: usize, filter: &DimensionFilter, range: RangeRef<'_>) -> bool {
-        match self.moved_along(d) {
-            Some(moved) => {
-                let read = moved.around(range);
-                read.is_some_and(|read| filter.covers(read.as_ref()))
-            }
-            None => filter.covers(range),
-        }
-    }
-
-    /// A dimension whose filters change coordinates: boxes do not say where these lie.
-    fn moved_along(&self, d: usize) -> Option<&MovedDimension> {
-        self.moved.get(d).and_then(Option::as_ref)
-    }
-
-    /// The tiles that may hold selected cells, ascending.
-    pub(crate) fn tiles(&self, tree: &RTree) -> Vec<TileTest> {
-        let ranges = self.ranges.iter().map(|ranges| match ranges {
+    /// The tiles that may hold selected cells, ascending, and of each the dimensions whose coordinates
+    /// must be looked at, ascending; none: all cells are selected.
+    pub(crate) fn tiles(&self, tree: &RTree) -> Vec<(usize, Vec<usize>)> {
+        let ranges = self.dimensions.iter().map(|of| match &of.ranges {
             Some(ranges) => DimensionRanges::Ranges(ranges),
             None => DimensionRanges::All,
         });
@@ -234,24 +228,22 @@ impl Selection {
         let tested = |tile: usize| -> Option<Vec<usize>> {
             let bounds = |d: usize| tree.tile_range(tile, d);
             if let Some(points) = &self.points {
-                let meets = points.meets(&|d| bounds(d).filter(|_| self.moved_along(d).is_none()));
+                let meets = points.meets(&|d| self.known(d, bounds(d)));
                 return meets.then(|| (0..self.dimensions.len()).collect());
             }
             let mut dimensions = Vec::new();
-            for (d, filter) in self.dimensions.iter().enumerate() {
+            for (d, of) in self.dimensions.iter().enumerate() {
                 match bounds(d) {
-                    Some(range) if self.covers_along(d, filter, range) => {}
-                    Some(range) if !self.meets_along(d, range) => return None,
-                    _ if matches!(filter, DimensionFilter::All) => {}
+                    Some(range) if of.covers(range) => {}
+                    Some(range) if !of.meets(range) => return None,
+                    _ if matches!(of.filter, DimensionFilter::All) => {}
                     _ => dimensions.push(d),
                 }
             }
             Some(dimensions)
         };
-        let tests = found.into_iter().filter_map(|found| {
-            let tile = found.tile;
-            tested(tile).map(|dimensions| TileTest { tile, dimensions })
-        });
+        let tests = found.into_iter();
+        let tests = tests.filter_map(|found| Some((found.tile, tested(found.tile)?)));
         tests.collect()
     }
 
@@ -261,7 +253,7 @@ impl Selection {
         if self.points.is_some() {
             return None;
         }
-        self.dimensions.get(dimension)?.share(bounds)
+        self.dimensions.get(dimension)?.filter.share(bounds)
     }
 
     /// Those of the cells `selected` so far that are selected, given what the tile needs tested and
@@ -282,13 +274,15 @@ impl Selection {
                 .map(|d| coordinates(d).ok_or_else(missing))
                 .collect::<Result<Vec<_>>>()?;
             let mut mask = selected.mask(views.first().map_or(0, |view| view.cell_num));
-            let bounds = |d: usize| bounds(d).filter(|_| self.moved_along(d).is_none());
+            let bounds = |d: usize| self.known(d, bounds(d));
             points.apply(&views, &bounds, &mut mask);
             return Ok(RowSelection::of_mask(&mask));
         }
         for &d in test {
-            let filter = self.dimensions.get(d).ok_or_else(missing)?;
-            selected = filter.select(coordinates(d).ok_or_else(missing)?, selected);
+            let of = self.dimensions.get(d).ok_or_else(missing)?;
+            selected = of
+                .filter
+                .select(coordinates(d).ok_or_else(missing)?, selected);
         }
         Ok(selected)
     }

@@ -6,6 +6,7 @@ use super::query::SparseQuery;
 use super::reach::next_bound;
 use super::tiles;
 use super::window;
+use crate::read::budget::WantedBatch;
 use crate::space::cell_bound::CellBound;
 
 /// Cells in one batch, however small they are.
@@ -33,7 +34,7 @@ pub(super) struct Position {
 
 impl Position {
     /// Further on in the same cluster, or, without a bound, behind it.
-    fn behind(&self, bound: Option<CellBound>) -> Self {
+    pub fn behind(&self, bound: Option<CellBound>) -> Self {
         Self {
             cluster: self.cluster + usize::from(bound.is_none()),
             from: bound,
@@ -99,6 +100,7 @@ impl<'a> BatchStep<'a> {
 pub(super) struct SparseSteps<'a> {
     pub query: &'a SparseQuery,
     pub plan: &'a SparsePlan,
+    pub wanted: WantedBatch,
 }
 
 impl<'a> SparseSteps<'a> {
@@ -113,7 +115,7 @@ impl<'a> SparseSteps<'a> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         let budget = &self.query.budget;
-        let batch_bytes = budget.batch.min(budget.result);
+        let batch_bytes = budget.batch_of(self.wanted).min(budget.result);
         while let Some(cluster) = self.plan.clusters.get(at.cluster) {
             if cells >= enough && !portions.is_empty() {
                 break;
@@ -144,7 +146,8 @@ impl<'a> SparseSteps<'a> {
             {
                 return SparseStep::Batch(step);
             }
-            if (sum > batch_bytes || (is_small && sum > budget.small_batch)) && !portions.is_empty()
+            if (sum > batch_bytes || (is_small && sum > budget.small_batch()))
+                && !portions.is_empty()
             {
                 break;
             }
@@ -161,13 +164,10 @@ impl<'a> SparseSteps<'a> {
                 _ => portions.push(Portion {
                     tiles,
                     keyed: cluster.keyed,
-                    bounds: (at.from, None),
+                    bounds: (at.from.take(), None),
                 }),
             }
-            at = Position {
-                cluster: at.cluster + 1,
-                from: None,
-            };
+            at = at.behind(None);
         }
         if portions.is_empty() {
             return SparseStep::Done;
@@ -183,10 +183,10 @@ impl<'a> SparseSteps<'a> {
     /// What a part of a long cluster costs.
     fn part_bytes(&self, is_small: bool) -> u64 {
         let budget = &self.query.budget;
-        match budget.batch {
-            u64::MAX => u64::MAX,
-            _ if is_small => budget.small_batch.min(budget.part),
-            _ => PART_BYTES.min(budget.part),
+        match self.wanted.few_batches {
+            true => u64::MAX,
+            false if is_small => budget.small_batch().min(budget.part),
+            false => PART_BYTES.min(budget.part),
         }
     }
 
@@ -232,10 +232,7 @@ impl<'a> SparseSteps<'a> {
         let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
-        let next = Position {
-            cluster: at.cluster,
-            from: Some(to.clone()),
-        };
+        let next = at.behind(Some(to.clone()));
         Some(BatchStep::of_part(tiles, true, bounds, next))
     }
 

@@ -2,7 +2,7 @@
 
 use super::plan::PlannedTile;
 use super::query::{CellTest, FragmentQuery, SparseQuery};
-use super::tile_cells::{cut, single};
+use super::tile_cells::{around, cut};
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -115,18 +115,12 @@ impl<'a> BatchTile<'a> {
 
     /// Fields that say which cells exist and are selected, and in which order.
     pub(super) fn key_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let mut fields: Vec<Field> = match self.keyed {
-            true => (0..query.order.dimensions().len())
-                .map(Field::Dimension)
-                .collect(),
-            false => self
-                .tile
-                .dimensions
-                .iter()
-                .copied()
-                .map(Field::Dimension)
-                .collect(),
+        let dimensions = match self.keyed {
+            true => (0..query.order.dimensions().len()).collect(),
+            false => self.tile.dimensions.clone(),
         };
+        let dimensions = dimensions.into_iter();
+        let mut fields: Vec<Field> = dimensions.map(Field::Dimension).collect();
         let decides = self.keyed && self.of.merges;
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
         {
@@ -176,10 +170,8 @@ impl<'a> BatchTile<'a> {
     /// The cells whose other coordinates are worth a look.
     pub(super) fn candidates(&self) -> Cells {
         match &self.selected {
-            RowSelection::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
-                Cells::Spans(single(list))
-            }
-            _ => Cells::All,
+            RowSelection::List(list) => around(list, self.tile.cell_num),
+            RowSelection::All(_) => Cells::All,
         }
     }
 
@@ -226,20 +218,16 @@ impl<'a> BatchTile<'a> {
     /// Finds the cells that are no results though they exist: deleted, or failing the query's
     /// condition.
     pub(super) fn test(&mut self) -> Result<()> {
-        let cells = self.tile.cell_num as usize;
-        if self.tile.no_results {
-            if self.keyed {
-                self.results = Some(vec![0; cells]);
-            } else {
-                self.selected = RowSelection::List(Vec::new());
-            }
+        let no_results = self.tile.no_results;
+        let deleted_until = self.of.deleted_until.filter(|_| !no_results);
+        if self.tile.tests.is_empty() && deleted_until.is_none() && !no_results {
             return Ok(());
         }
-        if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
-            return Ok(());
-        }
-        let mut mask = self.selected_mask();
-        if let Some(until) = self.of.deleted_until {
+        let mut mask = match no_results {
+            true => vec![0; self.tile.cell_num as usize],
+            false => self.selected_mask(),
+        };
+        if let Some(until) = deleted_until {
             for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
                 *m &= u8::from(time > until || time == u64::MAX);
             }

@@ -1,6 +1,6 @@
 //! Some cells of a tile: as ranges to be decoded, or cut out of what was decoded.
 
-use crate::read::{PoolBuffer, Tile};
+use crate::read::{Cells, PoolBuffer, Tile};
 use std::ops::Range;
 
 /// Ascending ranges, those that touch joined.
@@ -15,8 +15,16 @@ pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> 
     runs
 }
 
+/// What is worth decoding of a tile of `cell_num` cells for some of them: all, unless they are few.
+pub(super) fn around(cells: &[u32], cell_num: u32) -> Cells {
+    match cells.len() < cell_num as usize / 4 {
+        true => Cells::Spans(single(cells)),
+        false => Cells::All,
+    }
+}
+
 /// Cells in any order as ascending runs of one each, those that touch joined.
-pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
+fn single(cells: &[u32]) -> Vec<Range<u64>> {
     let joined = |cells: &[u32]| {
         let cells = cells.iter().map(|&cell| u64::from(cell));
         runs(cells.map(|cell| cell..cell + 1))

@@ -12,6 +12,7 @@ use crate::read::decode::{DecodeTarget, pipeline_of};
 use crate::read::fetch::block_on;
 use crate::read::load;
 use crate::read::parallel::each;
+use crate::read::stored_tile::fragment_of;
 use crate::read::{Cells, Tile, TileRequest};
 use crate::tile_cache::TileKey;
 use std::ops::Range;
@@ -147,11 +148,9 @@ pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
 /// Whether a tile that is needed again stays in the cache, if there is room.
 pub(super) fn stays(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
     let (field, tile) = (request.field, request.tile);
-    let fragment = query.array.fragments().get(request.fragment);
-    let Some(fragment) = fragment.filter(|_| query.budget.cache > 0) else {
-        return Ok(false);
-    };
-    let Some((datatype, cell_val_num)) = field.layout(fragment.schema()) else {
+    let fragment = fragment_of(&query.array, request.fragment)?;
+    let layout = field.layout(fragment.schema());
+    let Some((datatype, cell_val_num)) = layout.filter(|_| query.budget.cache > 0) else {
         return Ok(false);
     };
     let values = match cell_val_num.is_var() {

@@ -14,6 +14,7 @@ use super::query::SparseQuery;
 use super::tile::BatchTile;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::read::budget::WantedBatch;
 use crate::read::gather::Used;
 use crate::read::output::{Batch, Output};
 use crate::read::{Cells, Tile};
@@ -27,15 +28,6 @@ use std::sync::Arc;
 
 /// Cells that are looked at to tell where a batch ends.
 const SAMPLES: u64 = 32;
-
-/// What was read of a portion.
-pub(super) enum OpenedWindow {
-    /// Its cells. Where they were too many, the upper bound was lowered: to where the next window
-    /// begins.
-    Cells(CellWindow, Option<CellBound>),
-    /// Even the cells of one place are too many: bytes that they take.
-    TooMany(u64),
-}
 
 /// The cells that come next.
 #[derive(Debug)]
@@ -69,7 +61,7 @@ pub(super) fn room(query: &SparseQuery, tiles: &[&PlannedTile]) -> Option<(u64, 
     let two = largest.saturating_mul(2).min(budget.tiles);
     let under_way = (budget.total / 4).max(two).max(largest);
     // Where one tile is nearly all of the budget, each window would be a few cells.
-    let window = budget.total.checked_sub(under_way)?.min(budget.window);
+    let window = budget.total.checked_sub(under_way)?.min(budget.tiles);
     (window >= budget.total / 4).then_some((under_way, window))
 }
 
@@ -82,8 +74,18 @@ fn under_way_cost(query: &SparseQuery, tile: &PlannedTile) -> u64 {
     }
 }
 
-/// Reads the cells within a portion's bounds, as many as a window has room for.
-pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<OpenedWindow> {
+/// Reads the cells within a portion's bounds, as many as a window has room for. Where they are too
+/// many, the upper bound is lowered: to where the next window begins.
+pub(super) async fn open(
+    query: &SparseQuery,
+    portion: &Portion<'_>,
+    wanted: WantedBatch,
+) -> Result<(CellWindow, Option<CellBound>)> {
+    let too_many = |need| Error::Budget {
+        what: "cells of one place".to_owned(),
+        need,
+        budget: query.budget.total,
+    };
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
     let mut lowered = None;
@@ -91,7 +93,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
     // A tile is decoded for every window; none of it is worth a place in the cache.
     slots.iter_mut().for_each(|slot| slot.shared = false);
     let Some((under_way, most)) = room(query, &portion.tiles) else {
-        return Ok(OpenedWindow::TooMany(query.budget.total));
+        return Err(too_many(query.budget.total));
     };
 
     // 1. Of some tiles after others the cells that come next, in order.
@@ -107,7 +109,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
             let share = most as f64 / held as f64 * 0.9;
             let members = slots.get_mut(..looked_at).unwrap_or_default();
             let Some(bound) = bound_at(query, members, share.max(0.5))? else {
-                return Ok(OpenedWindow::TooMany(held));
+                return Err(too_many(held));
             };
             cut_off(query, members, &bound)?;
             held = held_by(members);
@@ -130,14 +132,14 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
         // Values may be longer than those of a tile are on the whole.
         while held_by(&slots) > most {
             let Some(bound) = bound_at(query, &slots, 0.75)? else {
-                return Ok(OpenedWindow::TooMany(held_by(&slots)));
+                return Err(too_many(held_by(&slots)));
             };
             cut_off(query, &mut slots, &bound)?;
             slots.retain(|slot| slot.selected.len() > 0);
             lowered = Some(bound);
         }
     }
-    let ends = ends(query, &slots)?;
+    let ends = ends(query, &slots, wanted)?;
     let pieces = slots.into_iter().map(|slot| WindowPiece {
         cells: u32::try_from(slot.selected.len()).unwrap_or(u32::MAX),
         tile: slot.tile.clone(),
@@ -150,7 +152,7 @@ pub(super) async fn open(query: &SparseQuery, portion: &Portion<'_>) -> Result<O
         ends,
         done: false,
     };
-    Ok(OpenedWindow::Cells(window, lowered))
+    Ok((window, lowered))
 }
 
 impl CellWindow {
@@ -201,7 +203,7 @@ impl WindowPiece {
         slot.loaded.clone_from(&self.loaded);
         slot.selected = RowSelection::All(self.cells);
         let last = match end {
-            Some(end) => first_from(query, &slot, first, end)?,
+            Some(end) => first_that(query, &slot, first, |cell| cell >= end)?,
             None => self.cells,
         };
         self.taken = last;
@@ -251,7 +253,7 @@ fn pick(
     for slot in members.iter_mut().filter(|slot| slot.selected.len() > 0) {
         let len = u32::try_from(slot.selected.len()).unwrap_or(u32::MAX);
         let place = |bound: Option<&CellBound>, none: u32| match bound {
-            Some(bound) => first_from(query, slot, 0, bound),
+            Some(bound) => first_that(query, slot, 0, |cell| cell >= bound),
             None => Ok(none),
         };
         let (first, last) = (place(from, 0)?, place(to, len)?);
@@ -270,7 +272,7 @@ fn pick(
 /// Drops the cells of slots, which are in order, from a bound on.
 fn cut_off(query: &SparseQuery, slots: &mut [BatchTile<'_>], bound: &CellBound) -> Result<()> {
     for slot in slots.iter_mut().filter(|slot| slot.selected.len() > 0) {
-        let end = first_from(query, slot, 0, bound)?;
+        let end = first_that(query, slot, 0, |cell| cell >= bound)?;
         if (end as usize) < slot.selected.len() {
             slot.compact(query, (0..end).collect());
         }
@@ -330,18 +332,8 @@ fn cell_at(query: &SparseQuery, slot: &BatchTile<'_>, at: u32) -> Result<CellBou
     Ok(slot.place_of(bound))
 }
 
-/// The first of a slot's selected cells, which are in order, that is not below a bound; it is known
-/// not to lie before `start`.
-fn first_from(
-    query: &SparseQuery,
-    slot: &BatchTile<'_>,
-    start: u32,
-    bound: &CellBound,
-) -> Result<u32> {
-    first_that(query, slot, start, |cell| cell >= bound)
-}
-
-/// As [`first_from`], the first from which on something is true of all cells.
+/// The first of a slot's selected cells, which are in order, from which on something is true of all;
+/// it is known not to lie before `start`.
 fn first_that(
     query: &SparseQuery,
     slot: &BatchTile<'_>,
@@ -406,7 +398,11 @@ fn bound_at(query: &SparseQuery, slots: &[BatchTile<'_>], share: f64) -> Result<
 }
 
 /// Where the batches of a window end but the last one, that of the first one last.
-fn ends(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Result<Vec<CellBound>> {
+fn ends(
+    query: &SparseQuery,
+    slots: &[BatchTile<'_>],
+    wanted: WantedBatch,
+) -> Result<Vec<CellBound>> {
     // Keys, what sorting them takes, and the columns.
     let need = slots.iter().map(|slot| {
         let beside = slot.tile.cost - slot.tile.decoded;
@@ -414,7 +410,7 @@ fn ends(query: &SparseQuery, slots: &[BatchTile<'_>]) -> Result<Vec<CellBound>> 
     });
     let need = need.fold(0, u64::saturating_add);
     let budget = &query.budget;
-    let batch = (budget.total / 4).min(budget.batch).max(1);
+    let batch = (budget.total / 4).min(budget.batch_of(wanted)).max(1);
     let batches = need.div_ceil(batch);
     if batches < 2 {
         return Ok(Vec::new());

@@ -16,31 +16,59 @@ use std::ops::Range as Span;
 
 /// The distinct coordinates of the points along one dimension, ascending.
 #[derive(Debug)]
-enum Distinct {
-    Numbers {
-        physical: Physical,
-        ordinals: Vec<u64>,
-        bytes: Vec<Vec<u8>>,
-    },
-    Strings(Vec<Vec<u8>>),
+struct Distinct {
+    values: Vec<Vec<u8>>,
+    /// Their ordinals, if they are numbers.
+    ordinals: Option<(Physical, Vec<u64>)>,
 }
 
 impl Distinct {
+    /// The distinct ones of values, and each value's number among them.
+    fn of(values: &[&[u8]], datatype: Datatype) -> (Self, Vec<u32>) {
+        fn sorted<'v, K: Ord>(
+            values: &[&'v [u8]],
+            key: impl Fn(&'v [u8]) -> K,
+        ) -> (Vec<K>, Vec<Vec<u8>>, Vec<u32>) {
+            let mut sorted: Vec<(K, &[u8])> = values.iter().map(|&v| (key(v), v)).collect();
+            sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            sorted.dedup_by(|a, b| a.0 == b.0);
+            let place = |&v: &&'v [u8]| {
+                let key = key(v);
+                number(sorted.partition_point(|(other, _)| *other < key))
+            };
+            let numbers = values.iter().map(place).collect();
+            let (keys, values): (_, Vec<&[u8]>) = sorted.into_iter().unzip();
+            (
+                keys,
+                values.into_iter().map(<[u8]>::to_vec).collect(),
+                numbers,
+            )
+        }
+
+        if datatype.is_string() {
+            let (_, values, numbers) = sorted(values, |v| v);
+            let ordinals = None;
+            return (Self { values, ordinals }, numbers);
+        }
+        let physical = datatype.physical();
+        let (ordinals, values, numbers) = sorted(values, |v| ordinal(physical, v));
+        let ordinals = Some((physical, ordinals));
+        (Self { values, ordinals }, numbers)
+    }
+
     /// The numbers of the coordinates that lie in a range.
     fn span(&self, range: RangeRef<'_>) -> Span<u32> {
-        let (from, to) = match self {
-            Self::Numbers {
-                physical, ordinals, ..
-            } => {
+        let (from, to) = match &self.ordinals {
+            Some((physical, ordinals)) => {
                 let (low, high) = ordinal_range(*physical, range);
                 (
                     ordinals.partition_point(|o| *o < low),
                     ordinals.partition_point(|o| *o <= high),
                 )
             }
-            Self::Strings(strings) => (
-                strings.partition_point(|s| s.as_slice() < range.start),
-                strings.partition_point(|s| s.as_slice() <= range.end),
+            None => (
+                self.values.partition_point(|s| s.as_slice() < range.start),
+                self.values.partition_point(|s| s.as_slice() <= range.end),
             ),
         };
         number(from)..number(to)
@@ -79,7 +107,7 @@ impl PointFilter {
                     "the points' coordinates differ in number".into(),
                 ));
             }
-            let (of, column) = index(&values, *datatype);
+            let (of, column) = Distinct::of(&values, *datatype);
             distinct.push(of);
             numbers.push(column);
         }
@@ -101,22 +129,19 @@ impl PointFilter {
 
     /// For each dimension, its coordinates as ranges of one value.
     pub(crate) fn coordinate_ranges(&self) -> Vec<Vec<Range>> {
-        let ranges = self.distinct.iter().map(|distinct| {
-            let (Distinct::Numbers { bytes: values, .. } | Distinct::Strings(values)) = distinct;
-            let ranges = values.iter().map(|v| Range::new(v.clone(), v.clone()));
-            ranges.collect()
-        });
+        let one = |value: &Vec<u8>| Range::new(value.clone(), value.clone());
+        let ranges = self.distinct.iter();
+        let ranges = ranges.map(|distinct| distinct.values.iter().map(one).collect());
         ranges.collect()
     }
 
     /// The numbers of coordinates that lie in a box.
     fn spans<'a>(&self, bounds: &dyn Fn(usize) -> Option<RangeRef<'a>>) -> Vec<Span<u32>> {
-        let whole =
-            |(Distinct::Numbers { bytes: values, .. } | Distinct::Strings(values)): &Distinct| {
-                0..number(values.len())
-            };
         let spans = self.distinct.iter().enumerate();
-        let spans = spans.map(|(d, of)| bounds(d).map_or_else(|| whole(of), |r| of.span(r)));
+        let spans = spans.map(|(d, of)| match bounds(d) {
+            Some(range) => of.span(range),
+            None => 0..number(of.values.len()),
+        });
         spans.collect()
     }
 
@@ -163,15 +188,13 @@ impl PointFilter {
         for ((distinct, view), span) in self.distinct.iter().zip(coordinates).zip(&spans) {
             let mut out = vec![0; mask.len()];
             let range = span.start as usize..span.end as usize;
-            match distinct {
-                Distinct::Numbers {
-                    physical, ordinals, ..
-                } => {
+            match &distinct.ordinals {
+                Some((physical, ordinals)) => {
                     let near = ordinals.get(range).unwrap_or(&[]);
                     dispatch!(*physical, T => look_up::<T>(near, span.start, *view, mask, &mut out));
                 }
-                Distinct::Strings(strings) => {
-                    let near = strings.get(range).unwrap_or(&[]);
+                None => {
+                    let near = distinct.values.get(range).unwrap_or(&[]);
                     for (cell, (m, out)) in mask.iter_mut().zip(&mut out).enumerate() {
                         match near.binary_search_by(|s| s.as_slice().cmp(view.cell(cell))) {
                             Ok(i) if *m != 0 => *out = span.start + number(i),
@@ -201,142 +224,15 @@ fn values(column: &PointColumn, datatype: Datatype) -> Result<Vec<&[u8]>> {
             "a point's coordinate does not have the size of its dimension".into(),
         )
     };
-    match &column.offsets {
-        None if datatype.is_string() => Err(Error::InvalidArgument(
+    let size = datatype.size();
+    if column.offsets.is_none() && datatype.is_string() {
+        return Err(Error::InvalidArgument(
             "points need offsets along string dimensions".into(),
-        )),
-        None if !column.data.len().is_multiple_of(datatype.size()) => Err(bad()),
-        None => Ok(column.data.chunks_exact(datatype.size()).collect()),
-        Some(offsets) => offsets
-            .windows(2)
-            .map(|w| {
-                let at = |i: usize| usize::try_from(*w.get(i)?).ok();
-                let range = at(0).zip(at(1)).map(|(start, end)| start..end);
-                range
-                    .and_then(|range| column.data.get(range))
-                    .ok_or_else(bad)
-            })
-            .collect(),
+        ));
     }
-}
-
-/// The distinct values in order, and each value's number among them.
-fn index(values: &[&[u8]], datatype: Datatype) -> (Distinct, Vec<u32>) {
-    if datatype.is_string() {
-        let mut strings: Vec<Vec<u8>> = values.iter().map(|v| v.to_vec()).collect();
-        strings.sort_unstable();
-        strings.dedup();
-        let numbers = values
-            .iter()
-            .map(|v| number(strings.partition_point(|s| s.as_slice() < *v)))
-            .collect();
-        return (Distinct::Strings(strings), numbers);
+    if column.offsets.is_none() && !column.data.len().is_multiple_of(size) {
+        return Err(bad());
     }
-    let physical = datatype.physical();
-    let mut sorted: Vec<(u64, &[u8])> = values.iter().map(|v| (ordinal(physical, v), *v)).collect();
-    sorted.sort_unstable_by_key(|(ordinal, _)| *ordinal);
-    sorted.dedup_by_key(|(ordinal, _)| *ordinal);
-    let ordinals: Vec<u64> = sorted.iter().map(|(ordinal, _)| *ordinal).collect();
-    let bytes = sorted.iter().map(|(_, bytes)| bytes.to_vec()).collect();
-    let numbers = values
-        .iter()
-        .map(|v| number(ordinals.partition_point(|o| *o < ordinal(physical, v))))
-        .collect();
-    (
-        Distinct::Numbers {
-            physical,
-            ordinals,
-            bytes,
-        },
-        numbers,
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn text_column(strings: &[String]) -> (Vec<u8>, Vec<u64>) {
-        let mut offsets = vec![0];
-        let mut data = Vec::new();
-        for s in strings {
-            data.extend_from_slice(s.as_bytes());
-            offsets.push(data.len() as u64);
-        }
-        (data, offsets)
-    }
-
-    proptest! {
-        #[test]
-        fn points_select_themselves(
-            points in prop::collection::vec((-5i32..5, "[ab]{0,2}"), 0..20),
-            cells in prop::collection::vec((-6i32..6, "[ab]{0,2}"), 0..60),
-        ) {
-            let column = |cells: &[(i32, String)]| {
-                let numbers: Vec<u8> = cells.iter().flat_map(|c| c.0.to_le_bytes()).collect();
-                let strings: Vec<String> = cells.iter().map(|c| c.1.clone()).collect();
-                (numbers, text_column(&strings))
-            };
-            let (numbers, (data, offsets)) = column(&points);
-            let list = Points { coordinates: vec![
-                PointColumn { data: numbers, offsets: None },
-                PointColumn { data, offsets: Some(offsets) },
-            ] };
-            let filter = PointFilter::new(&list, &[Datatype::Int32, Datatype::StringAscii]).unwrap();
-            let (numbers, (data, offsets)) = column(&cells);
-            let views = [
-                FieldView { cell_num: cells.len(), data: &numbers, offsets: None, validity: None, cell_size: 4 },
-                FieldView { cell_num: cells.len(), data: &data, offsets: Some(&offsets), validity: None, cell_size: 0 },
-            ];
-            let mut mask = vec![1; cells.len()];
-            filter.apply(&views, &|_| None, &mut mask);
-            for (cell, m) in cells.iter().zip(&mask) {
-                prop_assert_eq!(*m == 1, points.contains(cell));
-            }
-            let first = [Range::of(-2i32, 1), Range::new(*b"a", *b"b")];
-            let inside = points.iter().any(|p| (-2..=1).contains(&p.0) && p.1.as_str() >= "a" && p.1.as_str() <= "b");
-            prop_assert_eq!(filter.meets(&|d| first.get(d).map(Range::as_ref)), inside);
-        }
-    }
-
-    #[test]
-    fn ragged_points_are_refused() {
-        let column = |n: usize| PointColumn {
-            data: vec![0; n],
-            offsets: None,
-        };
-        let types = [Datatype::Int32, Datatype::Int32];
-        assert!(
-            PointFilter::new(
-                &Points {
-                    coordinates: vec![column(8), column(4)]
-                },
-                &types
-            )
-            .is_err()
-        );
-        assert!(
-            PointFilter::new(
-                &Points {
-                    coordinates: vec![column(8), column(7)]
-                },
-                &types
-            )
-            .is_err()
-        );
-        let strings = PointColumn {
-            data: vec![0; 3],
-            offsets: Some(vec![0, 4]),
-        };
-        assert!(
-            PointFilter::new(
-                &Points {
-                    coordinates: vec![strings]
-                },
-                &[Datatype::StringAscii]
-            )
-            .is_err()
-        );
-    }
+    let values = (0..column.len(size)).map(|point| column.get(point, size).ok_or_else(bad));
+    values.collect()
 }

@@ -40,13 +40,7 @@ impl DimensionFilter {
         let physical = datatype.physical();
         match selection {
             DimSelection::All => Self::All,
-            DimSelection::Ranges(ranges) if datatype.is_string() => {
-                // Open on both sides would be everything, for which there is `DimSelection::All`.
-                let open = |r: &Range| r.end.is_empty() && !r.start.is_empty();
-                let end = |r: &Range| (!open(r)).then(|| r.end.clone());
-                Self::strings(ranges.iter().map(|r| (r.start.clone(), end(r))).collect())
-            }
-            DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
+            DimSelection::Ranges(ranges) => Self::of_ranges(ranges, datatype, is_endless),
             DimSelection::Strided { range, step } => Self::Strided {
                 physical,
                 span: ordinal_range(physical, range.as_ref()),
@@ -57,47 +51,41 @@ impl DimensionFilter {
 
     /// Ranges whose bounds are all meant as they are: an empty upper bound is the empty string.
     pub(crate) fn exact(ranges: &[Range], datatype: Datatype) -> Self {
+        Self::of_ranges(ranges, datatype, |_, _| false)
+    }
+
+    fn of_ranges(
+        ranges: &[Range],
+        datatype: Datatype,
+        is_endless: impl Fn(Datatype, &Range) -> bool,
+    ) -> Self {
+        let ranges = ranges.iter();
         if datatype.is_string() {
-            let ranges = ranges.iter();
-            let ranges = ranges.map(|r| (r.start.clone(), Some(r.end.clone())));
-            return Self::strings(ranges.collect());
-        }
-        Self::numbers(ranges, datatype.physical())
-    }
-
-    fn numbers(ranges: &[Range], physical: Physical) -> Self {
-        let mut sorted: Vec<(u64, u64)> = ranges
-            .iter()
-            .map(|r| ordinal_range(physical, r.as_ref()))
-            .filter(|(low, high)| low <= high)
-            .collect();
-        sorted.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(sorted.len());
-        for (low, high) in sorted {
-            match merged.last_mut() {
-                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-                _ => merged.push((low, high)),
-            }
-        }
-        Self::Numbers {
-            physical,
-            ranges: merged,
-        }
-    }
-
-    fn strings(mut ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Self {
-        ranges.retain(|(low, high)| high.as_ref().is_none_or(|high| low <= high));
-        ranges.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let mut merged: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::with_capacity(ranges.len());
-        for (low, high) in ranges {
-            match merged.last_mut() {
-                Some((_, last)) if last.as_ref().is_none_or(|last| low <= *last) => {
-                    *last = last.take().zip(high).map(|(old, new)| old.max(new));
+            let end = |r: &Range| (!is_endless(datatype, r)).then(|| r.end.clone());
+            let mut ranges: Vec<_> = ranges.map(|r| (r.start.clone(), end(r))).collect();
+            ranges.retain(|(low, high)| high.as_ref().is_none_or(|high| low <= high));
+            ranges.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            ranges.dedup_by(|(low, high), (_, last)| {
+                let joins = last.as_ref().is_none_or(|last| *low <= *last);
+                if joins {
+                    *last = last.take().zip(high.take()).map(|(old, new)| old.max(new));
                 }
-                _ => merged.push((low, high)),
-            }
+                joins
+            });
+            return Self::Strings(ranges);
         }
-        Self::Strings(merged)
+        let physical = datatype.physical();
+        let ranges = ranges.map(|r| ordinal_range(physical, r.as_ref()));
+        let mut ranges: Vec<_> = ranges.filter(|(low, high)| low <= high).collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|(low, high), (_, last)| {
+            let joins = *low <= last.saturating_add(1);
+            if joins {
+                *last = (*last).max(*high);
+            }
+            joins
+        });
+        Self::Numbers { physical, ranges }
     }
 
     /// Whether a range of coordinates holds selected ones (for strides: may hold).
@@ -189,6 +177,12 @@ impl DimensionFilter {
     }
 }
 
+/// Whether a range goes on for ever, as one of strings without an end does; without either bound it is
+/// the empty string.
+pub(crate) fn is_endless(datatype: Datatype, range: &Range) -> bool {
+    datatype.is_string() && range.end.is_empty() && !range.start.is_empty()
+}
+
 /// The ordinal of a number's bytes.
 pub(crate) fn ordinal(physical: Physical, bytes: &[u8]) -> u64 {
     fn of<T: Ordinal>(bytes: &[u8]) -> u64 {
@@ -233,38 +227,28 @@ fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &
         .data
         .chunks_exact(T::SIZE)
         .map(|v| T::read(v).ordinal());
-    match ranges {
-        [] => mask.fill(0),
-        [(low, high)] => {
-            for (m, value) in mask.iter_mut().zip(values) {
-                *m &= u8::from(value >= *low && value <= *high);
-            }
+    // Neighbours in a sorted tile usually fall into the same range, or into the same gap.
+    let mut near = 0..=0;
+    let mut inside = false;
+    let mut known = false;
+    for (m, value) in mask.iter_mut().zip(values) {
+        if *m == 0 {
+            continue;
         }
-        _ => {
-            // Neighbours in a sorted tile usually fall into the same range, or into the same gap.
-            let mut near = 0..=0;
-            let mut inside = false;
-            let mut known = false;
-            for (m, value) in mask.iter_mut().zip(values) {
-                if *m == 0 {
-                    continue;
+        if !(known && near.contains(&value)) {
+            let after = ranges.partition_point(|r| r.0 <= value);
+            let before = after.checked_sub(1).and_then(|i| ranges.get(i));
+            inside = before.is_some_and(|r| r.1 >= value);
+            near = match before {
+                Some(&(low, high)) if inside => low..=high,
+                _ => {
+                    let low = before.map_or(0, |r| r.1.saturating_add(1));
+                    low..=ranges.get(after).map_or(u64::MAX, |r| r.0 - 1)
                 }
-                if !(known && near.contains(&value)) {
-                    let after = ranges.partition_point(|r| r.0 <= value);
-                    let before = after.checked_sub(1).and_then(|i| ranges.get(i));
-                    inside = before.is_some_and(|r| r.1 >= value);
-                    near = match before {
-                        Some(&(low, high)) if inside => low..=high,
-                        _ => {
-                            let low = before.map_or(0, |r| r.1.saturating_add(1));
-                            low..=ranges.get(after).map_or(u64::MAX, |r| r.0 - 1)
-                        }
-                    };
-                    known = true;
-                }
-                *m = u8::from(inside);
-            }
+            };
+            known = true;
         }
+        *m = u8::from(inside);
     }
 }
 
