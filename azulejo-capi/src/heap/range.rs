@@ -207,10 +207,14 @@ pub fn take(size: usize) -> Option<Taken> {
     let mut units = lock()?;
     let run = units.find(size.div_ceil(UNIT))?;
     let zeros = units.take(run)?;
-    Some(Taken {
-        block: run.start(),
-        zeros,
-    })
+    drop(units);
+    let block = run.start();
+    if zeros {
+        // SAFETY: the block is nobody else's; its content stays. Where the system does not know
+        // the advice, pages come one by one.
+        unsafe { libc::madvise(block.cast(), size, libc::MADV_POPULATE_WRITE) };
+    }
+    Some(Taken { block, zeros })
 }
 
 /// Takes a block of the range back.
