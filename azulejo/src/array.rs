@@ -7,6 +7,7 @@ mod commit_files;
 mod condition;
 mod create;
 mod delete;
+mod delete_commit;
 mod delete_fragments;
 pub(crate) mod directory;
 mod evolve;
@@ -26,6 +27,7 @@ mod open;
 mod pinned;
 mod relabel;
 pub(crate) mod removal;
+mod schemas;
 mod sections;
 mod snapshot;
 mod tile_object;
@@ -36,6 +38,7 @@ pub use add_label::NewLabel;
 pub(crate) use again::{Attempts, Reopening, holds_all_of};
 pub use azulejo_format::schema::NewArray;
 pub(crate) use commit_files::CommitFiles;
+pub use delete_commit::DeleteCommit;
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
@@ -46,9 +49,10 @@ pub(crate) use lock::{ArrayLock, finish_replacement, is_claim, remove_claims, re
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
 pub(crate) use objects::{decode_at, generic_tile, read_objects, short_read_is_corrupt};
-pub(crate) use open::{OpenScope, legacy_schema, list};
+pub(crate) use open::{OpenScope, list};
 pub use pinned::PinnedSnapshot;
 pub(crate) use relabel::{Relabelled, relabelled};
+pub(crate) use schemas::legacy_schema;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{
     check_still_there, clean_up_unseen, encode_tile, may_come_late, put_if_there, put_tile_if_there,
@@ -58,26 +62,12 @@ pub use time_range::TimeRange;
 use crate::condition::BoundCondition;
 use crate::error::Result;
 use crate::storage::{StorePath, Waiting, block_on};
-use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
 use azulejo_format::{ArraySchema, NdRectangle};
 use boxes::FragmentBoxes;
-use open::Schemas;
+use schemas::Schemas;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-
-/// A delete: cells written at its time or before do not exist unless they meet its condition.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct DeleteCommit {
-    /// File name as fragments list it in their processed conditions, such as
-    /// `__commits/__1_1_ab..cd_22.del`.
-    pub name: String,
-    /// Milliseconds since 1970; cells with a later timestamp stay.
-    pub timestamp: u64,
-    /// Which cells **stay**: the stored condition is the negation of what the user asked to delete.
-    pub kept: Condition,
-}
 
 /// An array as it was at a time, with its fragments: an immutable snapshot, cheap to clone and to
 /// share between threads.

@@ -81,11 +81,12 @@ impl BufferPool {
 
     /// Frees what contexts keep for their next queries.
     pub fn release_kept() {
-        let kept = shared().and_then(|shelf| {
+        let kept = shared().map(|shelf| {
             let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
             shelf.kept = 0;
-            Some(std::mem::take(&mut shelf.buffers))
+            std::mem::take(&mut shelf.buffers)
         });
+        // Memory is given back while nobody waits.
         drop(kept);
     }
 

@@ -9,6 +9,7 @@
 //! now must hold all that counted then; else the error that names the file is the answer.
 
 use super::directory::DetailFiles;
+use super::schemas::SCHEMA_OF_A_FRAGMENT;
 use super::{Array, TimeRange};
 use crate::error::{Error, Result};
 use crate::platform;
@@ -29,9 +30,6 @@ const YOUNG: Duration = Duration::from_secs(2);
 /// before, half a second in all: they may have to wait for a processor.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const PAUSES: u32 = 8;
-
-/// What an error is about where a fragment names a schema that was not listed.
-pub(super) const SCHEMA_OF_A_FRAGMENT: &str = "fragment schema name";
 
 /// Counts how often something was begun.
 #[derive(Debug)]

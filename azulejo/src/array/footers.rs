@@ -3,7 +3,8 @@
 
 use super::fragment::NewFragment;
 use super::objects::{decode_at, generic_tile};
-use super::open::{FEW_TAILS, Schemas, TAIL_LEN, Unread};
+use super::open::{FEW_TAILS, TAIL_LEN, Unread};
+use super::schemas::Schemas;
 use super::timeline::{CommittedFragment, PartialOverlap, select_fragments};
 use super::{Contents, Fragment, TimeRange};
 use crate::context::{Context, Location};

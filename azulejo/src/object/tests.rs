@@ -847,7 +847,7 @@ struct Stopping {
 impl Stopping {
     fn check(&self, path: &StorePath) -> Result<()> {
         let is_claim = path.name().starts_with("__azulejo_claim");
-        match is_claim || self.left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) > 0 {
+        match is_claim || self.left.fetch_sub(1, Ordering::SeqCst) > 0 {
             true => Ok(()),
             false => Err(Error::Internal("it was killed".into())),
         }
