@@ -10,6 +10,7 @@ mod matching;
 mod overlay;
 mod plan;
 mod points;
+mod scatter;
 mod stored;
 mod var_column;
 mod walk;

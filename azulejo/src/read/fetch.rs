@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::storage::{self, ObjectReader, ReadInto};
 use azulejo_format::fragment::{Field, FilePart, Section};
 use bytes::Bytes;
+use std::io::IoSliceMut;
 
 /// How the stored tiles of a query are read; chosen once, when it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,5 +247,12 @@ impl TileFile {
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.counts.add_request(out.len() as u64);
         self.reader.read_at(offset, out)
+    }
+
+    /// Fills pieces one after another from `offset` on.
+    pub fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.counts.add_request(bytes as u64);
+        self.reader.read_scattered_at(offset, pieces)
     }
 }

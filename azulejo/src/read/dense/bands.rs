@@ -8,6 +8,7 @@
 //! the output too is unfiltered there.
 
 use super::plan::{BatchPlan, TileTask};
+use super::scatter;
 use super::stored::{ReadWindow, Stored, StoredTileBytes, corrupt, in_file};
 use crate::array::short_read_is_corrupt;
 use crate::buffer_pool::PoolBuffer;
@@ -18,7 +19,7 @@ use crate::read::parallel::{UnusedBytes, each};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
 use azulejo_format::filter::Scratch;
-use azulejo_format::tile::{Chunk, TileDecoder, TileStep};
+use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -275,8 +276,11 @@ impl Filler<'_> {
             return Ok(());
         }
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
+        let scatters = part.pipeline.stores_as_is(&part.ctx)
+            && matches!(stored, Stored::File(_))
+            && scatter::is_worthwhile(list, copies, size, len);
         let (pool, range) = (self.fetcher.pool(), part.range.clone());
-        let mut stored = StoredTileBytes::new(stored, window, pool, range, whole);
+        let mut stored = StoredTileBytes::new(stored, window, pool, range, whole, scatters);
         let mut decoder = TileDecoder::new(part.range.end.saturating_sub(part.range.start))
             .sized(len as u64)
             .wanting(&spans, size);
@@ -287,7 +291,18 @@ impl Filler<'_> {
             match decoder.step(stored.at_hand()).map_err(corrupt)? {
                 TileStep::Done => break,
                 TileStep::NeedsRange { range, chunk } => {
-                    stored.read(&range, chunk.is_some())?;
+                    let plain = chunk.filter(|chunk| scatters && chunk.is_plain());
+                    let whole = plain.and_then(|chunk| {
+                        let cells = whole_cells(&chunk.output(), size)?;
+                        cut_cells.is_none().then_some((chunk, cells))
+                    });
+                    if let Some((chunk, cells)) = whole
+                        && self.scatter(task, &mut stored, &chunk, &range, &cells)?
+                    {
+                        decoder.pass_chunk();
+                    } else {
+                        stored.read(&range, chunk.is_some())?;
+                    }
                 }
                 TileStep::Chunk(chunk) => {
                     let output = chunk.output_offset..chunk.output_end();
@@ -313,6 +328,30 @@ impl Filler<'_> {
                 copy_part(list, copies, cells, self.out, self.band, size)
             }
             None => Ok(()),
+        }
+    }
+
+    /// Reads a plain chunk, which holds the tile's cells `cells`, to its places; false if that
+    /// cannot be.
+    fn scatter(
+        &mut self,
+        task: &TileTask,
+        stored: &mut StoredTileBytes<'_>,
+        chunk: &ChunkPlace,
+        needed: &Range<u64>,
+        cells: &Range<usize>,
+    ) -> Result<bool> {
+        let (list, copies) = (&self.batch.copies, self.batch.copies_of(task));
+        let window = copy::Window {
+            out: self.band.clone(),
+            src: cells.clone(),
+        };
+        let size = self.cell_size;
+        let pool = self.fetcher.pool();
+        let spare = pool.room(&mut self.buffer, cells.len() * size);
+        match scatter::scattered_reads(list, copies, &window, self.out, size, spare)? {
+            Some(reads) => stored.scatter(chunk, needed, reads).map(|()| true),
+            None => Ok(false),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Where the bytes of stored tiles come from while their chunks are walked: read from a file as
 //! they are needed, or fetched before.
 
+use super::scatter::ScatteredRead;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
 use crate::read::fetch::TileFile;
 use azulejo_format::DecodeError;
-use azulejo_format::tile::StoredBytes;
+use azulejo_format::tile::{ChunkPlace, StoredBytes};
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter
@@ -37,6 +39,17 @@ impl ReadWindow {
     pub fn clear(&mut self) {
         self.len = 0;
     }
+
+    /// Memory for `len` bytes; what was there is no longer valid.
+    fn room(&mut self, pool: &BufferPool, len: usize) -> &mut [u8] {
+        self.clear();
+        pool.room(&mut self.buffer, len)
+    }
+
+    /// The memory holds `len` bytes from `start` on.
+    fn filled(&mut self, start: u64, len: usize) {
+        (self.start, self.len) = (start, len);
+    }
 }
 
 /// A stored tile, of which little more is read than is wanted.
@@ -53,15 +66,17 @@ pub(super) struct StoredTileBytes<'w> {
 }
 
 impl<'w> StoredTileBytes<'w> {
-    /// A tile that lies at `range` of its file. `whole` says that most chunks are wanted.
+    /// A tile that lies at `range` of its file. `whole` says that most chunks are wanted,
+    /// `scatters` that they are read to their places if possible: then no more is read before.
     pub fn new(
         stored: Stored<'w>,
         window: &'w mut ReadWindow,
         pool: &'w BufferPool,
         range: Range<u64>,
         whole: bool,
+        scatters: bool,
     ) -> Self {
-        let small = range.end.saturating_sub(range.start) <= READ_SIZE;
+        let small = !scatters && range.end.saturating_sub(range.start) <= READ_SIZE;
         let with_header = if small { READ_SIZE } else { SKIPPING };
         let with_chunk = if whole || small { READ_SIZE } else { 0 };
         Self {
@@ -108,10 +123,40 @@ impl<'w> StoredTileBytes<'w> {
         let len = usize::try_from(end - needed.start)
             .map_err(|_| Error::Internal("a chunk beyond the address space".into()))?;
         let start = self.range.start + needed.start;
-        // What was there is no longer valid.
-        self.window.clear();
-        file.read_at(start, self.pool.room(&mut self.window.buffer, len))?;
-        (self.window.start, self.window.len) = (start, len);
+        file.read_at(start, self.window.room(self.pool, len))?;
+        self.window.filled(start, len);
+        Ok(())
+    }
+
+    /// Reads parts of a plain chunk to their places, and the next header where `needed`, the bytes
+    /// that the chunk needs, has it.
+    pub fn scatter(
+        &mut self,
+        chunk: &ChunkPlace,
+        needed: &Range<u64>,
+        reads: Vec<ScatteredRead<'_>>,
+    ) -> Result<()> {
+        let Stored::File(file) = &mut self.stored else {
+            return Err(Error::Internal(
+                "stored tiles in memory are not read again".into(),
+            ));
+        };
+        let body = chunk.body();
+        let header = usize::try_from(needed.end - body.end).unwrap_or(0);
+        for mut read in reads {
+            let at = self.range.start + body.start;
+            let end = at + read.bytes.end as u64;
+            let with_header = header > 0 && end == self.range.start + body.end;
+            if with_header {
+                let room = self.window.room(self.pool, header);
+                read.pieces.push(IoSliceMut::new(room));
+            }
+            file.read_scattered_at(at + read.bytes.start as u64, &mut read.pieces)?;
+            drop(read);
+            if with_header {
+                self.window.filled(end, header);
+            }
+        }
         Ok(())
     }
 }
