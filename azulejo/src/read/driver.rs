@@ -403,13 +403,13 @@ impl Array {
             let mut opened = Reopening::of(self);
             loop {
                 let array = opened.array();
-                let fetcher =
-                    Fetcher::new(array, Waiting::Blocks, array.context().buffers().clone());
+                let pool = array.context().buffers().clone();
+                let fetcher = Fetcher::new(array, Waiting::Blocks, pool);
                 let needs = split::needs(array, &selection, parts);
                 let found = block_on(fetcher.metadata(&needs));
-                let found = found.and_then(|()| split::divide(array, selection.clone(), parts));
-                if let Some(parts) = block_on(opened.settled(found, Waiting::Blocks)) {
-                    return parts;
+                if let Some(found) = block_on(opened.settled(found, Waiting::Blocks)) {
+                    found?;
+                    return split::divide(opened.array(), selection, parts);
                 }
             }
         })
