@@ -66,6 +66,7 @@ use azulejo_format::fragment::Section;
 use azulejo_format::{ArraySchema, NdRectangle};
 use boxes::FragmentBoxes;
 use schemas::Schemas;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -120,6 +121,12 @@ impl Array {
     #[must_use]
     pub fn deletes(&self) -> &[DeleteCommit] {
         &self.contents.deletes
+    }
+
+    /// The schemas, by file name, that the fragments are of: the same ones in memory, which those of
+    /// [`Self::schemas`](Snapshot::schemas) may not be.
+    pub(crate) fn schemas_of_fragments(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
+        &self.contents.schemas.all
     }
 
     /// The schema that a delete means, and the delete as it means it; `None` where it fits none.

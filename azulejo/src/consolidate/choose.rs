@@ -174,16 +174,13 @@ impl<'a> Candidates<'a> {
             .filter(|(i, f)| !(timed && is_out_of_order(array, *i, f)))
             .map(|(i, _)| i)
             .collect();
-        let latest = array
-            .schemas()
-            .iter()
-            .find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
-        let latest = latest.map(|(name, _)| name.clone()).unwrap_or_default();
+        let latest = array.schema_name().to_owned();
+        let schemas = array.schemas_of_fragments();
         Ok(Self {
             array,
             members,
             sizes,
-            relabelled: relabelled(array.schemas(), &latest, &mut |_, _| false),
+            relabelled: relabelled(schemas, &latest, &mut |_, _| false),
             latest,
             timed,
         })
@@ -509,12 +506,10 @@ impl<'a> Candidates<'a> {
 
     fn schema_name(&self, index: usize) -> Result<String> {
         let of = self.fragment(index)?.schema();
-        let name = self
-            .array
-            .schemas()
-            .iter()
-            .find(|(_, schema)| Arc::ptr_eq(schema, of));
-        Ok(name.map(|(name, _)| name.clone()).unwrap_or_default())
+        let mut schemas = self.array.schemas_of_fragments().iter();
+        let found = schemas.find(|(_, schema)| Arc::ptr_eq(schema, of));
+        let unknown = || Error::Internal("a fragment of a schema that the array does not have".into());
+        found.map(|(name, _)| name.clone()).ok_or_else(unknown)
     }
 
     /// The schema that fragments can be brought into without losing an attribute: the latest, or
@@ -528,7 +523,7 @@ impl<'a> Candidates<'a> {
             Some(last) => self.schema_name(*last)?,
             None => return Ok(None),
         };
-        let schemas = self.array.schemas();
+        let schemas = self.array.schemas_of_fragments();
         let covers_all = |target_name: &String| {
             let Some(target) = schemas.get(target_name) else {
                 return false;

@@ -4,10 +4,11 @@
 use super::*;
 use crate::Config;
 use crate::column::{ColumnBuffers, ColumnSet};
-use crate::consolidate::FragmentOptions;
+use crate::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use crate::context::Context;
 use crate::write::WriteOptions;
-use azulejo_format::{Datatype, NdRectangle as Box, Range as Bounds};
+use azulejo_format::schema::{Attribute, SchemaEvolution};
+use azulejo_format::{CellValNum, Datatype, NdRectangle as Box, Range as Bounds};
 
 /// A fragment: its first and last coordinate. Written one after the other at the times 1, 2, ...
 type Span = (i64, i64);
@@ -311,6 +312,36 @@ fn what_reaches_beyond_the_time_of_the_array_stays() {
         let named = candidates.named(&[merged.unwrap().name().to_owned()]);
         assert_eq!(named.is_err(), end == 1, "until {end}");
     }
+}
+
+/// An attribute that was dropped stays with the fragments that have it, also where a vacuum was faster than
+/// whoever looks at the fragments.
+#[test]
+fn schemas_are_told_apart_where_fragments_were_looked_at_again() {
+    let array = array(false, &[(0, 9), (10, 19), (20, 29)]);
+    let handle = array.context().array("mem://array");
+    let other = SchemaEvolution {
+        drop_attributes: vec!["a".to_owned()],
+        add_attributes: vec![Attribute::new("b", Datatype::Int64, CellValNum::ONE)],
+        ..SchemaEvolution::default()
+    };
+    handle.evolve(&other, Some(10)).unwrap();
+    let columns = ["x", "b"].map(|name| ColumnBuffers::of_values(name, vec![30i64]));
+    let options = WriteOptions::new().timestamp(20);
+    let mut writer = handle.writer(options).unwrap();
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let (all, choice) = (TimeRange::ALL, Choice::new());
+    assert_eq!(chosen(&handle.open().unwrap(), all, &choice), [0, 1, 2]);
+    let snapshot = handle.snapshot().unwrap();
+    let names = array.fragments().iter().map(|f| f.name().to_owned());
+    let two = FragmentOptions::new().fragments(names.take(2));
+    assert_eq!(handle.consolidate(&two).unwrap().len(), 1);
+    let done = handle.vacuum(Mode::Fragments, VacuumOptions::default());
+    done.unwrap();
+    let again = snapshot.array().unwrap();
+    assert_eq!(again.fragments().len(), 3);
+    assert_eq!(chosen(&again, all, &choice), [0, 1]);
 }
 
 /// Cells between fragments that nobody wrote would count as written.
