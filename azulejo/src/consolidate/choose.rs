@@ -508,7 +508,8 @@ impl<'a> Candidates<'a> {
         let of = self.fragment(index)?.schema();
         let mut schemas = self.array.schemas_of_fragments().iter();
         let found = schemas.find(|(_, schema)| Arc::ptr_eq(schema, of));
-        let unknown = || Error::Internal("a fragment of a schema that the array does not have".into());
+        let unknown =
+            || Error::Internal("a fragment of a schema that the array does not have".into());
         found.map(|(name, _)| name.clone()).ok_or_else(unknown)
     }
 
