@@ -5,6 +5,7 @@ use super::plan::{BatchPlan, PositionBox, field_in};
 use crate::error::{Error, Result};
 use crate::read::budget::Budget;
 use crate::read::stored_tile::fragment_of;
+
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
 pub(super) struct BatchCosts<'a> {
