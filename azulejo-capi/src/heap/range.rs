@@ -6,7 +6,7 @@
 //! free: so memory that was freed serves blocks of any size, and goes back unit by unit.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Blocks begin at multiples of so many bytes: a page, or several, on every system.
@@ -15,8 +15,8 @@ const UNIT: usize = 64 << 10;
 pub const SMALLEST: usize = 32 << 10;
 /// From here on blocks are not of the range: they would have more units than a word has bits.
 pub const LARGEST: usize = 64 * UNIT;
-/// The range: addresses, which cost nothing. What does not fit is left to the C library. Of addresses
-/// of 32 bits it is 0: then there is no range.
+/// The range: addresses, which cost nothing. What does not fit is left to the C library. Where
+/// addresses have 32 bits it is 0: then there is none.
 const RANGE: usize = 8 << 30;
 const WORDS: usize = RANGE / UNIT / 64;
 /// So many bytes of the range become usable at once.
@@ -25,7 +25,8 @@ const STEP: usize = 64 << 20;
 /// more than its use.
 const MOST_KEPT: usize = 32 << 20;
 /// How often a thread tries to get the lock, which is held for some hundred instructions, before it
-/// waits for it. In a forked child it does not wait: whoever holds it may be gone.
+/// waits for it. A forked child does not wait, and does without the range from then on: whoever
+/// holds the lock may be gone.
 const TRIES: usize = 200;
 
 /// Where the range begins; 0: nobody has asked the system yet, 1: there is none.
@@ -33,6 +34,9 @@ static BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// The process that asked for the range; others are its forked children.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this is a forked child, or one of its own, that could not get the lock.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 static UNITS: Mutex<Units> = Mutex::new(Units {
     used: [0; WORDS],
@@ -277,8 +281,11 @@ pub fn give_all_back() {
     }
 }
 
-/// The units; nothing in a forked child where another thread of its parent had them.
+/// The units; nothing in a forked child that could not get them once.
 fn lock() -> Option<MutexGuard<'static, Units>> {
+    if GIVEN_UP.load(Ordering::Relaxed) {
+        return None;
+    }
     for _ in 0..TRIES {
         match UNITS.try_lock() {
             Ok(units) => return Some(units),
@@ -288,13 +295,16 @@ fn lock() -> Option<MutexGuard<'static, Units>> {
             Err(TryLockError::WouldBlock) => std::thread::yield_now(),
         }
     }
-    (OWNER.load(Ordering::Relaxed) == std::process::id())
-        .then(|| UNITS.lock().unwrap_or_else(PoisonError::into_inner))
+    if OWNER.load(Ordering::Relaxed) == std::process::id() {
+        return Some(UNITS.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    GIVEN_UP.store(true, Ordering::Relaxed);
+    None
 }
 
 /// Where the range begins, if there is one.
 fn range() -> Option<usize> {
-    let base = BASE.load(Ordering::Relaxed);
+    let base = BASE.load(Ordering::Acquire);
     if base > 0 {
         return (base > 1).then_some(base);
     }
@@ -305,7 +315,8 @@ fn range() -> Option<usize> {
     };
     let refused = new == libc::MAP_FAILED;
     let found = if refused { 1 } else { new.expose_provenance() };
-    let was = BASE.compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
+    OWNER.store(std::process::id(), Ordering::Relaxed);
+    let was = BASE.compare_exchange(0, found, Ordering::AcqRel, Ordering::Acquire);
     if let Err(other) = was {
         if !refused {
             // SAFETY: another thread was faster; this map is nobody's.
@@ -313,7 +324,6 @@ fn range() -> Option<usize> {
         }
         return (other > 1).then_some(other);
     }
-    OWNER.store(std::process::id(), Ordering::Relaxed);
     (!refused).then_some(found)
 }
 
