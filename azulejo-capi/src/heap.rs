@@ -15,10 +15,10 @@ use crate::config::Settings;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so
-/// many bytes, and it is worth so many bytes at the end of any query.
+/// many bytes.
 const MUCH: u64 = 16 << 20;
 
-/// It is worth so many bytes where something longer than a query ends.
+/// It is worth so many bytes where they lie idle.
 const SOME: u64 = 4 << 20;
 
 /// Bytes that queries moved since memory was given back.

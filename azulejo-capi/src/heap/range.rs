@@ -6,7 +6,7 @@
 //! free: so memory that was freed serves blocks of any size, and goes back unit by unit.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Blocks begin at multiples of so many bytes: a page, or several, on every system.
@@ -15,7 +15,8 @@ const UNIT: usize = 64 << 10;
 pub const SMALLEST: usize = 32 << 10;
 /// From here on blocks are not of the range: they would have more units than a word has bits.
 pub const LARGEST: usize = 64 * UNIT;
-/// The range: addresses, which cost nothing. What does not fit is left to the C library.
+/// The range: addresses, which cost nothing. What does not fit is left to the C library. Where
+/// addresses have 32 bits it is 0: then there is none.
 const RANGE: usize = 8 << 30;
 const WORDS: usize = RANGE / UNIT / 64;
 /// So many bytes of the range become usable at once.
@@ -23,12 +24,19 @@ const STEP: usize = 64 << 20;
 /// Free units keep at most so many bytes of memory for the next blocks: touching new memory costs
 /// more than its use.
 const MOST_KEPT: usize = 32 << 20;
-/// How often a thread tries to get the lock, which is held for some hundred instructions. In a
-/// forked child whoever holds it may be gone.
+/// How often a thread tries to get the lock, which is held for some hundred instructions, before it
+/// waits for it. A forked child does not wait, and does without the range from then on: whoever
+/// holds the lock may be gone.
 const TRIES: usize = 200;
 
 /// Where the range begins; 0: nobody has asked the system yet, 1: there is none.
 static BASE: AtomicUsize = AtomicUsize::new(0);
+
+/// The process that asked for the range; others are its forked children.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this is a forked child, or one of its own, that could not get the lock.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 static UNITS: Mutex<Units> = Mutex::new(Units {
     used: [0; WORDS],
@@ -78,11 +86,12 @@ impl Run {
         std::ptr::with_exposed_provenance_mut(base + self.unit * UNIT)
     }
 
-    /// Gives its memory back; it is zeros from now on.
-    fn give_back(self) {
+    /// Gives its memory back: whether it is zeros from now on. The system keeps what the program
+    /// has locked in memory.
+    fn give_back(self) -> bool {
         // SAFETY: its units lie in the range, which is mapped for good, and are marked as used by
         // the caller, who uses them for nothing.
-        unsafe { libc::madvise(self.start().cast(), self.count * UNIT, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(self.start().cast(), self.count * UNIT, libc::MADV_DONTNEED) == 0 }
     }
 
     /// Its first word, and its bits in that and the next one.
@@ -153,12 +162,14 @@ impl Units {
         self.first = self.first.min(at);
     }
 
-    /// Makes a block's units free that have no memory any more.
-    fn put_empty(&mut self, run: Run) {
-        let (at, bits) = run.bits();
-        change(&mut self.touched, at, |word, bits| *word &= !bits, bits);
+    /// Makes a block's units free that have no memory any more, if they are `empty`.
+    fn put_back(&mut self, run: Run, empty: bool) {
         self.put(run);
-        self.idle -= run.count;
+        if empty {
+            let (at, bits) = run.bits();
+            change(&mut self.touched, at, |word, bits| *word &= !bits, bits);
+            self.idle -= run.count;
+        }
     }
 
     /// Free units with memory within a word, from `first` on. They are marked as used.
@@ -185,7 +196,7 @@ impl Units {
         let end = end.next_multiple_of(STEP).min(RANGE);
         let (base, access) = (range()?, libc::PROT_READ | libc::PROT_WRITE);
         let start = std::ptr::with_exposed_provenance_mut(base + self.usable);
-        // SAFETY: this part of the range was never used.
+        // SAFETY: no block is of this part of the range yet.
         let refused = unsafe { libc::mprotect(start, end - self.usable, access) } != 0;
         if refused {
             return None;
@@ -227,9 +238,9 @@ pub fn put(block: *mut u8, size: usize) {
         return;
     }
     // Without the lock the addresses are lost, but no memory is.
-    run.give_back();
+    let empty = run.give_back();
     if let Some(mut units) = lock() {
-        units.put_empty(run);
+        units.put_back(run, empty);
     }
 }
 
@@ -261,15 +272,20 @@ pub fn give_all_back() {
     let mut next = 0;
     // One run after the other: it is nobody's while its memory goes.
     while let Some(run) = lock().and_then(|mut units| units.claim(next)) {
-        run.give_back();
-        next = run.unit;
+        let empty = run.give_back();
+        // What could not be given back would be found again: its word is left as it is.
+        next = run.unit + if empty { 0 } else { 64 };
         if let Some(mut units) = lock() {
-            units.put_empty(run);
+            units.put_back(run, empty);
         }
     }
 }
 
+/// The units; nothing in a forked child that could not get them once.
 fn lock() -> Option<MutexGuard<'static, Units>> {
+    if GIVEN_UP.load(Ordering::Relaxed) {
+        return None;
+    }
     for _ in 0..TRIES {
         match UNITS.try_lock() {
             Ok(units) => return Some(units),
@@ -279,12 +295,16 @@ fn lock() -> Option<MutexGuard<'static, Units>> {
             Err(TryLockError::WouldBlock) => std::thread::yield_now(),
         }
     }
+    if OWNER.load(Ordering::Relaxed) == std::process::id() {
+        return Some(UNITS.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    GIVEN_UP.store(true, Ordering::Relaxed);
     None
 }
 
 /// Where the range begins, if there is one.
 fn range() -> Option<usize> {
-    let base = BASE.load(Ordering::Relaxed);
+    let base = BASE.load(Ordering::Acquire);
     if base > 0 {
         return (base > 1).then_some(base);
     }
@@ -295,7 +315,8 @@ fn range() -> Option<usize> {
     };
     let refused = new == libc::MAP_FAILED;
     let found = if refused { 1 } else { new.expose_provenance() };
-    let was = BASE.compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
+    OWNER.store(std::process::id(), Ordering::Relaxed);
+    let was = BASE.compare_exchange(0, found, Ordering::AcqRel, Ordering::Acquire);
     if let Err(other) = was {
         if !refused {
             // SAFETY: another thread was faster; this map is nobody's.
@@ -313,10 +334,32 @@ fn reserve() -> *mut std::ffi::c_void {
     // larger than a unit would hold what nobody has touched.
     unsafe {
         let range = libc::mmap(null_mut(), RANGE, libc::PROT_NONE, kind, -1, 0);
-        if range != libc::MAP_FAILED {
-            libc::madvise(range, RANGE, libc::MADV_NOHUGEPAGE);
+        if range == libc::MAP_FAILED {
+            return range;
+        }
+        libc::madvise(range, RANGE, libc::MADV_NOHUGEPAGE);
+        if !goes_back(range) {
+            libc::munmap(range, RANGE);
+            return libc::MAP_FAILED;
         }
         range
+    }
+}
+
+/// Whether memory at the beginning of a new range can be given back, and is zeros then: not where
+/// all of a program's memory is locked, and emulators have taken the advice and done nothing.
+///
+/// # Safety
+/// `range` must be a map that nobody uses yet.
+unsafe fn goes_back(range: *mut std::ffi::c_void) -> bool {
+    let (first, access) = (range.cast::<u8>(), libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: the caller's promise; the byte is looked at where it can be written.
+    unsafe {
+        if libc::mprotect(range, UNIT, access) != 0 {
+            return false;
+        }
+        first.write_volatile(1);
+        libc::madvise(range, UNIT, libc::MADV_DONTNEED) == 0 && first.read_volatile() == 0
     }
 }
 
@@ -389,11 +432,32 @@ mod tests {
         let mut claimed = 0;
         while let Some(run) = units.claim(0) {
             claimed += run.count;
-            units.put_empty(run);
+            units.put_back(run, true);
         }
         assert_eq!((claimed, units.idle), (100, 0));
         let run = units.find(50).unwrap();
         assert_eq!((run.unit, units.take(run)), (50, Some(true)));
+    }
+
+    #[test]
+    fn memory_that_is_locked_is_not_taken_for_zeros() {
+        let size = 3 * UNIT;
+        let Some(taken) = take(size) else {
+            return;
+        };
+        let run = Run::of_block(taken.block, size);
+        // SAFETY: the block is ours, and as large.
+        let locked = unsafe {
+            taken.block.write_bytes(7, size);
+            libc::mlock(taken.block.cast(), size) == 0
+        };
+        assert_eq!(run.give_back(), !locked);
+        put(taken.block, size);
+        give_all_back();
+        let blocks: Vec<Vec<u8>> = (0..64).map(|_| vec![0; size]).collect();
+        assert!(blocks.iter().flatten().all(|byte| *byte == 0));
+        // SAFETY: the range is mapped for good; that memory is locked or not changes no content.
+        unsafe { libc::munlock(taken.block.cast(), size) };
     }
 
     #[test]

@@ -236,3 +236,59 @@ fn values(column: &PointColumn, datatype: Datatype) -> Result<Vec<&[u8]>> {
     let values = (0..column.len(size)).map(|point| column.get(point, size).ok_or_else(bad));
     values.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Point = (i32, String);
+
+    fn columns(points: &[Point]) -> Vec<PointColumn> {
+        let numbers = points.iter().flat_map(|point| point.0.to_le_bytes());
+        let mut texts = (Vec::new(), vec![0]);
+        for (_, text) in points {
+            texts.0.extend_from_slice(text.as_bytes());
+            texts.1.push(texts.0.len() as u64);
+        }
+        vec![
+            PointColumn {
+                data: numbers.collect(),
+                offsets: None,
+            },
+            PointColumn {
+                data: texts.0,
+                offsets: Some(texts.1),
+            },
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn points_select_themselves(
+            points in prop::collection::vec((-5i32..5, "[ab]{0,2}"), 0..20),
+            cells in prop::collection::vec((-6i32..6, "[ab]{0,2}"), 0..60),
+        ) {
+            let coordinates = columns(&points);
+            let types = [Datatype::Int32, Datatype::StringAscii];
+            let filter = PointFilter::new(&Points { coordinates }, &types).unwrap();
+            let of_cells = columns(&cells);
+            let views: Vec<FieldView<'_>> = of_cells.iter().map(|column| FieldView {
+                cell_num: cells.len(),
+                data: &column.data,
+                offsets: column.offsets.as_deref(),
+                validity: None,
+                cell_size: if column.offsets.is_some() { 0 } else { 4 },
+            }).collect();
+            let mut mask = vec![1; cells.len()];
+            filter.apply(&views, &|_| None, &mut mask);
+            for (cell, m) in cells.iter().zip(&mask) {
+                prop_assert_eq!(*m == 1, points.contains(cell));
+            }
+            let bounds = [Range::of(-2i32, 1), Range::new(*b"a", *b"b")];
+            let inside = |p: &Point| (-2..=1).contains(&p.0) && ("a"..="b").contains(&p.1.as_str());
+            let meets = filter.meets(&|d| bounds.get(d).map(Range::as_ref));
+            prop_assert_eq!(meets, points.iter().any(inside));
+        }
+    }
+}
