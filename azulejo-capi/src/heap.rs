@@ -12,6 +12,8 @@ mod idle;
 mod range;
 
 use crate::config::Settings;
+#[cfg(target_os = "linux")]
+use azulejo::internal::BufferPool;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so
@@ -57,26 +59,27 @@ pub fn settle() {
     }
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 fn idle() -> u64 {
-    idle::idle() + azulejo::internal::BufferPool::kept()
+    idle::idle() + BufferPool::kept()
 }
 
 /// Other allocators are not asked.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+#[cfg(not(target_os = "linux"))]
 fn idle() -> u64 {
     0
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
 fn trim() {
-    azulejo::internal::BufferPool::release_kept();
+    BufferPool::release_kept();
     idle::given_back();
     range::give_all_back();
+    #[cfg(target_env = "gnu")]
     // SAFETY: it may be called at any time, by any thread.
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
 /// Other allocators are not asked.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+#[cfg(not(target_os = "linux"))]
 fn trim() {}

@@ -52,20 +52,12 @@ fn count(bytes: isize) {
 }
 
 /// Bytes that lie idle.
-#[cfg_attr(
-    not(any(test, target_env = "gnu")),
-    expect(dead_code, reason = "its allocator is not asked")
-)]
 pub fn idle() -> u64 {
     let held = HELD.load(Ordering::Relaxed);
     u64::try_from(MOST.load(Ordering::Relaxed) - held).unwrap_or(0)
 }
 
 /// What lay idle was given back.
-#[cfg_attr(
-    not(any(test, target_env = "gnu")),
-    expect(dead_code, reason = "its allocator is not asked")
-)]
 pub fn given_back() {
     MOST.store(HELD.load(Ordering::Relaxed), Ordering::Relaxed);
 }

@@ -264,10 +264,6 @@ pub fn resize(block: *mut u8, old: usize, new: usize) -> bool {
 }
 
 /// Gives the memory of free units back.
-#[cfg_attr(
-    not(any(test, target_env = "gnu")),
-    expect(dead_code, reason = "its allocator is not asked")
-)]
 pub fn give_all_back() {
     let mut next = 0;
     // One run after the other: it is nobody's while its memory goes.
