@@ -931,6 +931,7 @@ def test_whole_numbers_beside_nulls_stay_whole_numbers(kind, tmp_path):
     assert a.query(order="row").to_pandas(split_blocks=True, self_destruct=True)["n"].iloc[2] == most
     assert str(a.query(order="row").to_pandas(types_mapper=pd.ArrowDtype)["n"].dtype) == f"{kind.lower()}[pyarrow]"
     assert a.query(order="row").to_pandas(integer_object_nulls=True)["n"].dtype == object
+    assert a.query(order="row").to_pandas(categories=["n"])["n"].dtype == "category"
 
 
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]", "datetime64[s]"])
