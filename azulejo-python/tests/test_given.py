@@ -755,7 +755,7 @@ def test_lists_are_cells_of_any_number_of_values(tmp_path):
             found = a.query().to_arrow()
             assert found["a"].to_pylist() == given["a"]
             assert str(found["b"].to_pylist()) == str([[1.5], [2.0, float("nan")], [], [0.0]])
-    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[[1]], [[2], [3]]], [[[1], [2, 3]], [4]]):
+    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[1.5, None], [2]], [[[1]], [[2], [3]]], [[[1], [2, 3]], [4]]):
         with pytest.raises((TypeError, ValueError)):
             az.write(str(tmp_path / "wrong"), {"a": wrong})
     assert not (tmp_path / "wrong").exists()
@@ -979,6 +979,8 @@ def test_lists_of_others_keep_their_type(make, tmp_path):
     assert a.query(order="row").to_arrow()["v"].to_pylist() == rows
     with pytest.raises(ValueError, match="list with a null"):
         az.write(tmp_path / "b", {"i": range(2), "v": make([[1, None], [2]])}, index="i")
+    with pytest.raises(ValueError, match="list with a null"):
+        az.write(tmp_path / "b", {"i": range(2), "v": pa.array([[0.5, None], [2]])}, index="i")
 
 
 def test_a_column_beside_an_index_without_a_name(tmp_path):

@@ -419,7 +419,11 @@ def _values_of(name: str, cells: list) -> Given:
     ):
         # Not a number is one of them.
         return np.array(values, float), None
-    return settled(name, _objects(values))
+    found, nulls = settled(name, _objects(values))
+    if found.dtype.kind == "f" and nulls is None:
+        none = np.fromiter(map(has_no_value, values), bool, len(values))
+        nulls = none if none.any() else None
+    return found, nulls
 
 
 def kind_of(values: np.ndarray) -> tuple[Any, bool]:
