@@ -755,7 +755,7 @@ def test_lists_are_cells_of_any_number_of_values(tmp_path):
             found = a.query().to_arrow()
             assert found["a"].to_pylist() == given["a"]
             assert str(found["b"].to_pylist()) == str([[1.5], [2.0, float("nan")], [], [0.0]])
-    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[[1]], [[2], [3]]], [[[1], [2, 3]], [4]]):
+    for wrong in ([["a"], ["b", "c"]], [[1, None], [2]], [[1.5, None], [2]], [[[1]], [[2], [3]]], [[[1], [2, 3]], [4]]):
         with pytest.raises((TypeError, ValueError)):
             az.write(str(tmp_path / "wrong"), {"a": wrong})
     assert not (tmp_path / "wrong").exists()
@@ -788,7 +788,12 @@ def test_lists_of_truth_values(tmp_path):
     uri = str(tmp_path / "a")
     az.write(uri, pa.table({"i": range(4), "a": pa.array(flags, pa.list_(pa.bool_()))}), index=["i"])
     with az.open(uri) as a:
-        assert a.query().to_arrow()["a"].to_pylist() == flags
+        found = a.query().to_arrow()["a"]
+        assert found.type.value_type == pa.bool_() and found.to_pylist() == flags
+        az.write(str(tmp_path / "again"), a.query().to_arrow(), index=["i"])
+    with az.open(str(tmp_path / "again")) as a:
+        assert a.schema.attr("a")["datatype"] == "BOOL"
+        assert a.query(order="row").to_arrow()["a"].to_pylist() == flags
 
 
 def test_data_frames_of_large_whole_numbers(tmp_path):
@@ -888,6 +893,14 @@ def test_an_index_with_a_name_is_a_column_among_others(tmp_path):
     assert az.write(tmp_path / "c", frame, index=["id", "day"]).schema.attr_names == ["v"]
     for one in (frame, frame.rename_axis(index=None), frame.rename_axis(index=0)):
         assert az.optimized(az.Schema.from_pandas(one), one, "size").dim_names == az.Schema.from_pandas(one).dim_names
+    # Its column may still be there.
+    kept = frame.set_index("id", drop=False)
+    a = az.write(tmp_path / "kept", kept, index="id")
+    a.write(kept.assign(v=3).set_index("v", append=True))
+    assert (a.schema.dim_names, a.schema.attr_names) == (["id"], ["v"])
+    assert a.query().to_pandas()["v"].tolist() == [3, 3]
+    with pytest.raises(ValueError, match="already exists"):
+        az.write(tmp_path / "other", kept.assign(id=0), index="id")
     # A count of rows is none of the data.
     assert az.write(tmp_path / "d", frame.reset_index(drop=True), index="id").schema.attr_names == ["v"]
 
@@ -918,6 +931,7 @@ def test_whole_numbers_beside_nulls_stay_whole_numbers(kind, tmp_path):
     assert a.query(order="row").to_pandas(split_blocks=True, self_destruct=True)["n"].iloc[2] == most
     assert str(a.query(order="row").to_pandas(types_mapper=pd.ArrowDtype)["n"].dtype) == f"{kind.lower()}[pyarrow]"
     assert a.query(order="row").to_pandas(integer_object_nulls=True)["n"].dtype == object
+    assert a.query(order="row").to_pandas(categories=["n"])["n"].dtype == "category"
 
 
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]", "datetime64[s]"])
@@ -943,6 +957,8 @@ def test_columns_make_arrays(make, tmp_path):
     assert a.dtype == "int16" and a[...].tolist() == [1, None]
     az.write(tmp_path / "a", make(), mode="a")
     assert az.open(tmp_path / "a")[...].tolist() == [1, None, 1, None]
+    masked = np.ma.MaskedArray([1, 2], [0, 1], dtype="i2")
+    assert az.optimized(a.schema, make(), "size").to_json() == az.optimized(a.schema, masked, "size").to_json()
     rows = pa.chunked_array([[{"i": 1, "v": 2}]])
     assert az.write(tmp_path / "rows", rows, index="i").query().to_arrow().to_pylist() == [{"i": 1, "v": 2}]
     # Of an array that is sparse these would be cells without coordinates.
@@ -963,6 +979,8 @@ def test_lists_of_others_keep_their_type(make, tmp_path):
     assert a.query(order="row").to_arrow()["v"].to_pylist() == rows
     with pytest.raises(ValueError, match="list with a null"):
         az.write(tmp_path / "b", {"i": range(2), "v": make([[1, None], [2]])}, index="i")
+    with pytest.raises(ValueError, match="list with a null"):
+        az.write(tmp_path / "b", {"i": range(2), "v": pa.array([[0.5, None], [2]])}, index="i")
 
 
 def test_a_column_beside_an_index_without_a_name(tmp_path):

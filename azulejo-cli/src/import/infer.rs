@@ -54,7 +54,7 @@ mod seen {
     pub const BOOL: u8 = 8;
     pub const STAMP: u8 = 16;
     pub const TEXT: u8 = 32;
-    /// An array of numbers.
+    /// An array of numbers or of truth values.
     pub const LIST: u8 = 64;
     pub const OTHER_NESTED: u8 = 128;
 }
@@ -77,6 +77,7 @@ pub struct TextProfile {
     first_null: Option<u64>,
     labels: Labels,
     list_real: bool,
+    list_truth: bool,
     list_len: Option<u32>,
     list_varies: bool,
     /// Numbers, dates and truth values before the first text, and among some values behind it.
@@ -107,6 +108,7 @@ impl TextProfile {
             first_null: None,
             labels: Labels::new(labels),
             list_real: false,
+            list_truth: false,
             list_len: None,
             list_varies: false,
             typed: 0,
@@ -257,6 +259,7 @@ impl TextProfile {
             match scalar::integer(item) {
                 Some(integer) => widen(&mut self.integers, integer, integer),
                 None if scalar::real::<f64>(item).is_some() => self.list_real = true,
+                None if truth(item).is_some() => self.list_truth = true,
                 None => self.seen |= seen::OTHER_NESTED,
             }
         }
@@ -295,6 +298,7 @@ impl TextProfile {
         self.longest = self.longest.max(other.longest);
         self.labels.merge(&other.labels);
         self.list_real |= other.list_real;
+        self.list_truth |= other.list_truth;
         self.list_varies |= other.list_varies
             || matches!((self.list_len, other.list_len), (Some(a), Some(b)) if a != b);
         self.list_len = self.list_len.or(other.list_len);
@@ -358,7 +362,7 @@ impl TextProfile {
             (Datatype::Bool, None)
         } else if self.seen == seen::STAMP {
             self.stamp_type()
-        } else if self.seen == seen::LIST {
+        } else if self.seen == seen::LIST && !self.has_mixed_lists() {
             return self.list(name);
         } else {
             if all_numbers {
@@ -420,8 +424,15 @@ impl TextProfile {
         (datatype, Some(Bounds::Integer(low, high)))
     }
 
+    /// Whether there are numbers and truth values in lists.
+    fn has_mixed_lists(&self) -> bool {
+        self.list_truth && (self.list_real || self.integers.is_some())
+    }
+
     fn list(&self, name: &str) -> Profile {
-        let datatype = if self.list_real {
+        let datatype = if self.list_truth {
+            Datatype::Bool
+        } else if self.list_real {
             Datatype::Float64
         } else {
             integer_type(self.integers).map_or(Datatype::Float64, |(datatype, _)| datatype)
@@ -626,6 +637,10 @@ mod tests {
             ("[1,2];[3.5]", D::Float64, CellValNum::Var),
             ("[];[1]", D::Int64, CellValNum::Var),
             ("{};[1]", D::StringUtf8, CellValNum::Var),
+            ("[true,false];[false, true]", D::Bool, CellValNum::Fixed(2)),
+            ("[true];[];[false,true]", D::Bool, CellValNum::Var),
+            ("[true];[1]", D::StringUtf8, CellValNum::Var),
+            ("[true,0.5]", D::StringUtf8, CellValNum::Var),
             ("[\"a\"]", D::StringUtf8, CellValNum::Var),
         ] {
             let profile = json(values);

@@ -19,7 +19,7 @@ from ._array import Array
 from ._context import Context, shared
 from ._core import __version__
 from ._expr import Column, Condition, col
-from ._given import given, is_column, is_frame
+from ._given import as_array, is_column, is_frame
 from ._group import Group
 from ._optimize import GOALS, optimized
 from ._progress import Progress, observed
@@ -130,10 +130,11 @@ def write(
     config: Mapping[str, Any] | None = None,
     ctx: Context | None = None,
 ) -> Array:
-    """Makes an array of numpy arrays (and what numpy makes arrays of), a data frame or an Arrow table, and writes it.
+    """Makes an array of numpy arrays, a data frame or an Arrow table, and writes it.
 
     ``mode``: ``"w-"`` refuses to write where something lies, ``"w"`` replaces it once all is written
-    (a write that fails leaves what was there), ``"a"`` appends. Arrays become dense ones that can grow; tables sparse ones, whose dimensions are the
+    (a write that fails leaves what was there), ``"a"`` appends. Arrays (also lists, and columns of pandas, polars,
+    Arrow and xarray) become dense ones that can grow; tables sparse ones, whose dimensions are the
     columns ``index`` (of a data frame: its index). ``optimize`` chooses the filters of what is made
     by the cells, as :func:`optimized` does: ``"size"``, ``"balanced"`` or ``"speed"``.
     """
@@ -147,8 +148,7 @@ def write(
     # With an index it is a table: rows of Arrow's may come as an array of structures.
     column = index is None and is_column(data) and not isinstance(data, Array)
     if column or isinstance(data, (list, tuple, range)):
-        values, mask = given(data)
-        data = values if mask is None else np.ma.MaskedArray(values, mask=mask)
+        data = as_array(data)
     table = is_frame(data) or hasattr(data, "__arrow_c_stream__")
     if not table and not isinstance(data, (np.ndarray, Mapping)):
         raise TypeError(

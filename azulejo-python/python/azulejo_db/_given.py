@@ -196,6 +196,12 @@ def is_column(data: Any) -> bool:
     return hasattr(data, "__array__") and not hasattr(data, "columns")
 
 
+def as_array(data: Any) -> np.ndarray:
+    """A column or lists as an array of numpy's, whose nulls are masked."""
+    values, mask = given(data)
+    return values if mask is None else np.ma.MaskedArray(values, mask=mask)
+
+
 def index_names(frame: Any) -> list:
     """What the levels of a data frame's index are called as columns: pandas' names for those that
     have none.
@@ -212,7 +218,7 @@ def with_index(frame: Any, index: Sequence[str] | None) -> tuple[Any, Sequence[s
     """
     names = index_names(frame)
     if index is None or any(name is not None for name in frame.index.names):
-        frame = plain_names(frame).reset_index(names=names)
+        frame = _beside_columns(plain_names(frame), names)
     return frame, names if index is None else index
 
 
@@ -223,7 +229,21 @@ def for_dims(frame: Any, dims: Collection[str]) -> Any:
     frame, names = plain_names(frame), index_names(frame)
     unnamed = set(names) <= set(dims) and set(names).isdisjoint(frame.columns)
     named = any(name is not None for name in frame.index.names)
-    return frame.reset_index(names=names) if named or unnamed else frame
+    return _beside_columns(frame, names) if named or unnamed else frame
+
+
+def _beside_columns(frame: Any, names: list) -> Any:
+    """A data frame with the levels of its index, under these names, as columns before the others, among which
+    they may be already (``set_index(drop=False)``).
+    """
+    import pandas as pd
+
+    level = frame.index.get_level_values
+    there = [i for i, name in enumerate(names) if name in frame.columns and level(i).equals(pd.Index(frame[name]))]
+    if len(there) == len(names):
+        return frame.reset_index(drop=True)
+    frame = frame.droplevel(there) if there else frame
+    return frame.reset_index(names=[name for i, name in enumerate(names) if i not in there])
 
 
 def plain_names(frame: Any) -> Any:
@@ -399,7 +419,11 @@ def _values_of(name: str, cells: list) -> Given:
     ):
         # Not a number is one of them.
         return np.array(values, float), None
-    return settled(name, _objects(values))
+    found, nulls = settled(name, _objects(values))
+    if found.dtype.kind == "f" and nulls is None:
+        none = np.fromiter(map(has_no_value, values), bool, len(values))
+        nulls = none if none.any() else None
+    return found, nulls
 
 
 def kind_of(values: np.ndarray) -> tuple[Any, bool]:

@@ -9,7 +9,7 @@ import numpy as np
 from . import _core
 from ._cells import numpy_to_column
 from ._changing import _indexed
-from ._given import for_dims, given, is_frame, tabled
+from ._given import as_array, for_dims, given, is_column, is_frame, tabled
 from ._schema import Schema
 from ._types import dtype_of
 
@@ -33,8 +33,8 @@ def optimized(schema: Schema, data: Any, goal: str = "balanced", *, ctx: Context
     core, text = (ctx or shared()).core, schema.to_json()
     if is_frame(data):
         data = tabled(for_dims(data, schema.dim_names))
-    elif isinstance(data, (list, tuple, range)):
-        data = given(data)[0]
+    elif isinstance(data, (list, tuple, range)) or (not schema.sparse and is_column(data)):
+        data = as_array(data)
     if not isinstance(data, (Mapping, np.ndarray)):
         return Schema.from_json(core.optimized_arrow(text, goal, data.__arrow_c_stream__()))
     named = data if isinstance(data, Mapping) else {schema.attr_names[0]: data}

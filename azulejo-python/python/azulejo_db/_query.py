@@ -304,7 +304,8 @@ def _framed(table: Any, options: Mapping[str, Any]) -> Any:
     kept = {}
     if not options.keys() & {"types_mapper", "integer_object_nulls"}:
         for i, column in enumerate(table.columns):
-            if column.null_count and pa.types.is_integer(column.type):
+            is_category = table.field(i).name in (options.get("categories") or ())
+            if column.null_count and pa.types.is_integer(column.type) and not is_category:
                 kept[i] = whole_type(column.type).__from_arrow__(column)
     frame = table.to_pandas(**options)
     for i, column in kept.items():

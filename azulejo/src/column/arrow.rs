@@ -269,7 +269,8 @@ fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
         return Form::Numbers;
     }
     Form::Ticks(match datatype {
-        D::Bool if column.cell_val_num == CellValNum::ONE => return Form::Bits,
+        // Indices of labels are numbers.
+        D::Bool if column.enumeration.is_none() => return Form::Bits,
         D::DateTimeSecond => Ticks::Timestamp(TimeUnit::Second),
         D::DateTimeMilli => Ticks::Timestamp(TimeUnit::Millisecond),
         D::DateTimeMicro => Ticks::Timestamp(TimeUnit::Microsecond),
@@ -322,9 +323,10 @@ fn number_datatype(data_type: &DataType) -> Option<Datatype> {
     })
 }
 
-/// The type of one value of a column of numbers.
+/// The type of one value of a column of numbers or bits.
 fn value_type(form: Form, physical: Physical) -> DataType {
     match form {
+        Form::Bits => DataType::Boolean,
         Form::Ticks(Ticks::Timestamp(unit)) => DataType::Timestamp(unit, None),
         Form::Ticks(Ticks::Duration(unit)) => DataType::Duration(unit),
         Form::Ticks(Ticks::Days) => DataType::Date32,
@@ -381,7 +383,6 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
             let size = i32::try_from(column.cell_size()).map_err(|_| too_long(column))?;
             DataType::FixedSizeBinary(size)
         }
-        (Form::Bits, _) => DataType::Boolean,
         (Form::Labels, _) => {
             let labels = column
                 .enumeration
@@ -496,11 +497,6 @@ fn array_of(
             let data = part(&column.data, 0, column.cell_num * kind.cell_size());
             let array = FixedSizeBinaryArray::try_new_with_len(size, data, nulls, column.cell_num);
             Ok(Arc::new(array.map_err(wrong)?))
-        }
-        (Form::Bits, _) => {
-            let bytes = column.data.as_slice();
-            let bits = BooleanBuffer::collect_bool(column.cell_num, |i| bytes[i] != 0);
-            Ok(Arc::new(BooleanArray::new(bits, nulls)))
         }
         (Form::Labels, _) => match labels {
             Some(labels) => label_array(column, labels, nulls.as_ref()),
@@ -669,6 +665,11 @@ fn number_array(
         i64::try_from(days * 86_400).ok()
     };
     Ok(match form {
+        Form::Bits => {
+            let bytes = data.as_slice();
+            let bits = BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0);
+            Arc::new(BooleanArray::new(bits, nulls))
+        }
         Form::Ticks(ticks) => match ticks {
             Ticks::Timestamp(TimeUnit::Second) => {
                 Arc::new(shared::<TimestampSecondType>(data, nulls))

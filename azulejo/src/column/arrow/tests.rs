@@ -286,6 +286,36 @@ fn booleans_and_lists() {
 }
 
 #[test]
+fn lists_of_truth_values() {
+    let kind = |number| ColumnType::new("a", Datatype::Bool).with_cell_val_num(number);
+    let cells: [Option<&[u8]>; 3] = [Some(&[1, 0]), Some(&[]), Some(&[7])];
+    let lists = column(kind(CellValNum::Var), &cells);
+    let flags = |list: ArrayRef| list.as_boolean().iter().flatten().collect::<Vec<_>>();
+    let array = convert(&lists, false).unwrap();
+    let found: Vec<_> = array.as_list::<i64>().iter().flatten().map(flags).collect();
+    assert_eq!(found, [vec![true, false], vec![], vec![true]]);
+    let raw = convert(&lists, true).unwrap();
+    let bytes = raw.as_list::<i64>().values();
+    assert_eq!(bytes.as_primitive::<UInt8Type>().values(), &[1, 0, 7]);
+
+    let pairs = column(
+        kind(CellValNum::Fixed(2)).with_nulls(),
+        &[Some(&[1, 0]), None],
+    );
+    let array = convert(&pairs, false).unwrap();
+    assert_eq!(array.null_count(), 1);
+    assert_eq!(flags(array.as_fixed_size_list().value(0)), [true, false]);
+
+    // Labels are told by numbers.
+    let label = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["a", "b", "c"]).unwrap();
+    let mut kind = kind(CellValNum::Fixed(2));
+    kind.enumeration = Some(Arc::new(label));
+    let array = convert(&column(kind, &[Some(&[2, 1])]), false).unwrap();
+    let indices = array.as_fixed_size_list().value(0);
+    assert_eq!(indices.as_primitive::<UInt8Type>().values(), &[2, 1]);
+}
+
+#[test]
 fn labels_become_dictionaries() {
     let labels = Enumeration::of_strings("e", Datatype::StringUtf8, true, ["lo", "hi"]).unwrap();
     for (datatype, width) in [
