@@ -639,6 +639,8 @@ fn copy_late(location: &Location, target: &Location) -> Result<()> {
             let taken = location.path.join(REMAINS).join(&file);
             match storage.rename(&location.path.join(&file), &taken) {
                 Err(Error::NotFound { .. }) => {}
+                // On a full disk it is copied from where it is.
+                Err(error) if is_full(&error) => break,
                 renamed => renamed?,
             }
         }
@@ -777,8 +779,8 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
 /// Where something is to go.
 pub(super) fn target_uri(from: &Uri, to: &str) -> Result<Uri> {
     let uri = Uri::parse(to)?;
-    let (source, path) = (from.path(), uri.path());
-    if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
+    let (source, path) = (from.path().without_steps(), uri.path().without_steps());
+    if path.relative_to(&source).is_some() || source.relative_to(&path).is_some() {
         return Err(Error::InvalidArgument(format!(
             "{from} cannot go to {uri}: one lies in the other"
         )));
