@@ -810,6 +810,50 @@ fn what_lies_on_a_full_disk_can_be_moved_to_another() {
     }
 }
 
+/// Killed where room was made for what hides the original, to which somebody has added since.
+#[test]
+fn a_move_off_a_full_disk_goes_on_where_cells_are_gone() {
+    let (_folder, [_, local]) = places();
+    let (context, to) = (context(), format!("{local}/b"));
+    let new = ArraySchema::sparse()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32);
+    context
+        .array("mem://a")
+        .create(new.build().unwrap())
+        .unwrap();
+    let x = vec![1, 2];
+    let cells = [
+        ColumnBuffers::of_values("x", x.clone()),
+        ColumnBuffers::of_values("a", x),
+    ];
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new())
+        .unwrap();
+    writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+    let written = writer.finish().unwrap();
+    context.object("mem://a").copy_to(&to).unwrap();
+    let note = context.locate(&Uri::parse(&to).unwrap()).unwrap();
+    let body = Bytes::from_static(b"mem://a\nwhole");
+    let path = note.path.join("__azulejo_copy");
+    note.storage.put(&path, body).unwrap();
+    let place = context.locate(&Uri::parse("mem://a").unwrap()).unwrap();
+    let [fragment] = written.as_slice() else {
+        panic!("one fragment");
+    };
+    let file = place.path.join(&format!("__fragments/{fragment}/a0.tdb"));
+    assert!(place.storage.size(&file).is_ok());
+    place.storage.delete(&[file]).unwrap();
+    put_key(&context, "mem://a", "late");
+    context.object("mem://a").rename_to(&to).unwrap();
+    assert_eq!(context.object("mem://a").object_type().unwrap(), None);
+    let moved = context.array(&to).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
+    let read = moved.read(ReadOptions::new()).unwrap().read_all().unwrap();
+    assert_eq!(read.cell_num, 2);
+}
+
 /// Members may lie beside their group: in circles of paths that grow, and where a copy has others.
 #[test]
 fn members_beside_a_group_are_met_once_and_a_copy_leaves_what_lies_beside_it() {

@@ -542,14 +542,15 @@ fn copy_markers(
 /// somebody has made in its place. The caller holds the lock of the original.
 ///
 /// It is the original, or what is left of it, if the copy has all of it, or if it has all of the
-/// copy (and more that was added since): names of schemas, fragments and key-values are never given
-/// twice.
+/// copy (and more that was added since) but for files of cells, which may have [made
+/// room](make_room): names of schemas, fragments and key-values are never given twice.
 fn resume_move(location: &Location, target: &Location, to: &Uri) -> Result<()> {
     let is_hidden = ObjectType::at(location)?.is_none() && remains(location)?.is_some();
     let is_original = || -> Result<bool> {
         let original = SizedFiles::new(location, FileTree::of(location)?)?;
         let copy = SizedFiles::new(target, FileTree::of(target)?)?;
-        Ok(original.are_in(&copy)? || copy.are_in(&original)?)
+        let is_left = |file: &str| original.sizes.contains_key(file) || !is_of_fragment(file);
+        Ok(original.are_in(&copy)? || copy.only(is_left).are_in(&original)?)
     };
     if is_hidden || is_original()? {
         return finish_move(location, target);
@@ -713,6 +714,12 @@ impl<'a> SizedFiles<'a> {
         });
         let sizes = sized.collect::<Result<_>>()?;
         Ok(Self { location, sizes })
+    }
+
+    /// Only some of them.
+    fn only(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.sizes.retain(|file, _| keep(file));
+        self
     }
 
     /// Whether another folder has all of them, as far as [`is_copied`] can tell.
