@@ -1118,7 +1118,7 @@ fn groups_that_lie_beside_each_other_in_a_circle_are_dumped_once() {
     ok!(tiledb_group_dump_str_v2, ctx, group, &mut dump, 1u8);
     let (mut text, mut length) = (std::ptr::null::<c_char>(), 0usize);
     ok!(tiledb_string_view, dump, &mut text, &mut length);
-    assert_eq!(capi::text(text), "g GROUP\n|-- m GROUP\n|---- m GROUP\n");
+    assert_eq!(capi::text(text), "g GROUP\n|-- m GROUP\n|------ m GROUP\n");
     ok!(tiledb_group_close, ctx, group);
     free!(tiledb_string_free, dump; tiledb_group_free, group);
 }
