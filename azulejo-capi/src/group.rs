@@ -14,6 +14,7 @@ use crate::strings::{Keep, StringHandle, lock};
 use azulejo::array::TimeRange;
 use azulejo::consolidate::VacuumOptions;
 use azulejo::group::{Group, GroupEditor, Member, NewMember, ObjectType};
+use azulejo::storage::{StorePath, Uri};
 use azulejo_format::metadata::Metadata;
 use std::ffi::c_char;
 use std::fmt::Write;
@@ -314,7 +315,7 @@ fn text_of(handle: &GroupHandle, recursive: bool) -> Result<String> {
     handle.with(|open| {
         let uri = crate::uri::folder(&handle.uri);
         let mut text = format!("{} GROUP\n", last(&uri));
-        let mut visited = vec![open.group.location().path.to_string()];
+        let mut visited = vec![open.group.location().path.without_steps()];
         dump(&open.group, recursive, 0, &mut visited, &mut text);
         Ok(text)
     })
@@ -325,7 +326,7 @@ fn dump(
     group: &Group,
     recursive: bool,
     indents: usize,
-    visited: &mut Vec<String>,
+    visited: &mut Vec<StorePath>,
     out: &mut String,
 ) {
     for member in group.members() {
@@ -336,17 +337,19 @@ fn dump(
         };
         let name = member.name.as_deref().unwrap_or_else(|| last(&member.uri));
         let _ = write!(out, "|{} {name} {kind}", "-".repeat(2 + 2 * indents));
-        let inside = recursive
-            && member.object_type == Some(ObjectType::Group)
-            && !visited.contains(&member.location);
-        if !inside {
+        let place = Uri::parse(&member.location).map(|uri| uri.path().without_steps());
+        let inside = (recursive && member.object_type == Some(ObjectType::Group))
+            .then(|| place.ok())
+            .flatten()
+            .filter(|place| !visited.contains(place));
+        let Some(place) = inside else {
             out.push('\n');
             continue;
-        }
+        };
         match group.context().group(&member.location).open() {
             Ok(below) => {
                 out.push('\n');
-                visited.push(member.location.clone());
+                visited.push(place);
                 dump(&below, recursive, indents + 2, visited, out);
                 visited.pop();
             }

@@ -423,7 +423,8 @@ fn finalize(query: &QueryHandle) -> Result<()> {
         // As in the reference: programs that look at this status alone are to know.
         if state.status == Status::Failed && state.layout == Layout::Unordered {
             return Err(
-                "Cannot finalize query; its submission failed, and nothing was written".into(),
+                "Cannot finalize query; its last submission failed, by which nothing was written"
+                    .into(),
             );
         }
         let outcome = write::finalize(&mut state, &query.shared.open);

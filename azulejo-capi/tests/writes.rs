@@ -1095,3 +1095,30 @@ fn a_label_without_ranges_has_none_and_a_schema_has_a_time() {
         &mut schema
     );
 }
+
+#[test]
+fn groups_that_lie_beside_each_other_in_a_circle_are_dumped_once() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (uri(&folder, "g"), uri(&folder, "x"));
+    ok!(tiledb_group_create, ctx, &first);
+    ok!(tiledb_group_create, ctx, &second);
+    let mut group = null();
+    for (at, other) in [(&second, c"../g"), (&first, c"../x")] {
+        ok!(tiledb_group_alloc, ctx, at.as_c_str(), &mut group);
+        ok!(tiledb_group_open, ctx, group, WRITE);
+        ok!(tiledb_group_add_member, ctx, group, other, 1u8, c"m");
+        ok!(tiledb_group_close, ctx, group);
+        free!(tiledb_group_free, group);
+    }
+    ok!(tiledb_group_alloc, ctx, &first, &mut group);
+    ok!(tiledb_group_open, ctx, group, READ);
+    let mut dump = null();
+    ok!(tiledb_group_dump_str_v2, ctx, group, &mut dump, 1u8);
+    let (mut text, mut length) = (std::ptr::null::<c_char>(), 0usize);
+    ok!(tiledb_string_view, dump, &mut text, &mut length);
+    assert_eq!(capi::text(text), "g GROUP\n|-- m GROUP\n|------ m GROUP\n");
+    ok!(tiledb_group_close, ctx, group);
+    free!(tiledb_string_free, dump; tiledb_group_free, group);
+}

@@ -198,8 +198,10 @@ impl SchemaProvider for ArraySchemaProvider {
 /// A URI as all that name the same place have it.
 fn whole(uri: &str) -> String {
     let parsed = Uri::parse(uri);
-    let whole = parsed.map_or_else(|_| uri.to_owned(), |uri| uri.to_string());
-    whole.trim_end_matches('/').to_owned()
+    parsed.map_or_else(
+        |_| uri.trim_end_matches('/').to_owned(),
+        |uri| uri.path().without_steps().to_string(),
+    )
 }
 
 /// What lies in folders, by their URIs.

@@ -9,7 +9,9 @@ use crate::output::table::{Align, Table};
 use crate::session::Session;
 use azulejo::Context;
 use azulejo::group::ObjectType;
+use azulejo::storage::Uri;
 use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -132,6 +134,7 @@ fn objects(session: &Session, uri: &str, which: Objects) -> Result<(Vec<String>,
     if is_group && which == Objects::All {
         objects.push(uri.to_owned());
     }
+    let mut seen: HashSet<String> = objects.iter().map(|uri| place(uri)).collect();
     let (mut inside, mut hidden) = (usize::MAX, Vec::new());
     for entry in session.context.object(uri).walk(MAX_DEPTH)? {
         let entry = match entry {
@@ -158,11 +161,20 @@ fn objects(session: &Session, uri: &str, which: Objects) -> Result<(Vec<String>,
         if wanted && entry.object_type == Some(ObjectType::Group) {
             inside = entry.depth;
         }
-        if wanted && !objects.contains(&entry.uri) {
+        if wanted && seen.insert(place(&entry.uri)) {
             objects.push(entry.uri);
         }
     }
     Ok((objects, hidden))
+}
+
+/// A text that is the same for all ways to a place.
+fn place(uri: &str) -> String {
+    let parsed = Uri::parse(uri);
+    parsed.map_or_else(
+        |_| uri.to_owned(),
+        |uri| uri.path().without_steps().to_string(),
+    )
 }
 
 /// Works on objects, some at a time; the results are in their order.

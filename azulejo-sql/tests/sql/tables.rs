@@ -511,6 +511,7 @@ async fn groups_in_groups_are_schemas() -> TestResult {
     // Some lie in themselves, and some are gone.
     let mut editor = context.group(&uri("e/ms/RNA/X")).edit()?;
     editor.add(NewMember::at(uri("e/ms")).named("again"))?;
+    editor.add(NewMember::relative("../../../ms").named("up"))?;
     editor.commit()?;
     context.group(&uri("gone")).create()?;
     let mut editor = context.group(&uri("e/ms/RNA")).edit()?;

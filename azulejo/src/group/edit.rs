@@ -5,7 +5,7 @@ use crate::array::removal::UNFINISHED_COPY;
 use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
-use crate::storage::{StorePath, Uri, put_first};
+use crate::storage::{Uri, put_first};
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
 use azulejo_format::path::{GROUP_FILE, RootFolder, group_details_path};
 use azulejo_format::timestamped_name::TimestampedName;
@@ -246,10 +246,11 @@ impl GroupEditor {
             return refuse("a name cannot be empty; leave it out");
         }
         let (stored, location) = if relative {
-            let (group, path) = (&self.group.location.path, plain(&uri));
-            // In other storages `..` is a name like any other.
+            let group = &self.group.location.path;
+            let path = plain(&uri).unwrap_or_default();
+            // In other storages the reference takes `..` for a name like any other.
             let outside = group.scheme() != "file" && path.split('/').any(|part| part == "..");
-            if path.is_empty() || outside || uri.starts_with('/') || uri.contains("://") {
+            if path.is_empty() || outside {
                 return refuse(
                     "a relative member lies in the group's folder; give its path from there",
                 );
@@ -265,11 +266,11 @@ impl GroupEditor {
                 Err(error) => return Err(error),
             }
         };
-        let group = Some(self.group.location.path.clone());
-        let itself = |path: &StorePath| {
-            Some(path) == group.as_ref() || relative && without_dots(path) == group
-        };
-        if location.as_ref().is_some_and(itself) {
+        let group = self.group.location.path.without_steps();
+        if location
+            .as_ref()
+            .is_some_and(|path| path.without_steps() == group)
+        {
             return refuse("a group cannot be a member of itself");
         }
         let place = location.map_or_else(|| stored.clone(), |path| path.to_string());
@@ -318,11 +319,11 @@ impl GroupEditor {
     /// [`Error::NotFound`] if there is no such member, [`Error::InvalidArgument`] if several have
     /// that URI.
     pub fn remove(&mut self, name_or_uri: &str) -> Result<()> {
-        let plain = plain(name_or_uri);
         // As it was given when it was added.
-        let name_or_uri: &str = match !self.has(name_or_uri, false) && self.has(&plain, true) {
-            true => &plain,
-            false => name_or_uri,
+        let path = plain(name_or_uri).filter(|path| self.has(path, true));
+        let name_or_uri: &str = match (self.has(name_or_uri, false), &path) {
+            (false, Some(path)) => path,
+            _ => name_or_uri,
         };
         if let Some(change) = self.changes.get(name_or_uri) {
             let added_only = !change.deleted && self.group.member(name_or_uri).is_none();
@@ -487,10 +488,10 @@ impl GroupEditor {
     }
 
     fn member_at(&self, uri: &str) -> Result<&Member> {
-        let whole = Uri::parse(uri)?.to_string();
+        let (whole, path) = (Uri::parse(uri)?.to_string(), plain(uri));
         let is_it = |member: &&Member| {
             member.uri.trim_end_matches('/') == uri.trim_end_matches('/')
-                || member.relative && plain(&member.uri) == plain(uri)
+                || member.relative && path.is_some() && plain(&member.uri) == path
                 || Uri::parse(&member.location).is_ok_and(|location| location.to_string() == whole)
         };
         let mut found = self.group.members.iter().filter(is_it);
@@ -508,17 +509,9 @@ impl GroupEditor {
     }
 }
 
-/// A path without the parts that say nothing.
-fn plain(path: &str) -> String {
+/// A relative path without the parts that say nothing; `None` for whole ones.
+fn plain(path: &str) -> Option<String> {
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-    parts.collect::<Vec<_>>().join("/")
-}
-
-/// The same path where nothing leads up.
-fn without_dots(path: &StorePath) -> Option<StorePath> {
-    match (path.parent(), path.name()) {
-        (Some(above), "..") => without_dots(&above)?.parent(),
-        (Some(above), name) => Some(without_dots(&above)?.join(name)),
-        (None, _) => Some(path.clone()),
-    }
+    let is_whole = path.starts_with('/') || path.contains("://");
+    (!is_whole).then(|| parts.collect::<Vec<_>>().join("/"))
 }

@@ -425,6 +425,9 @@ fn relative_members_of_local_disks_may_lie_outside() {
         assert!(editor.add(member).is_err(), "{itself}");
     }
     editor.commit().unwrap();
+    let mut same = context.group(&place("x/../g")).edit().unwrap();
+    let member = NewMember::relative("../g").typed(ObjectType::Group);
+    assert!(same.add(member).is_err());
     let group = context.group(&place("g")).open().unwrap();
     assert_eq!(names(&group), ["../x"]);
     let [member] = group.members() else {
@@ -512,6 +515,11 @@ fn members_are_added_and_removed() {
     let mut editor = context.group("mem://g").edit().unwrap();
     editor.add(again).unwrap();
     editor.clone().remove("a/").unwrap();
+    // A whole path is no relative one.
+    assert!(matches!(
+        editor.remove("/sub/b"),
+        Err(Error::NotFound { .. })
+    ));
     editor.remove("./sub//b/").unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();

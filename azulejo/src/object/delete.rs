@@ -41,9 +41,9 @@ impl ObjectHandle {
     /// As [`Self::delete`].
     pub fn plan_deletion(&self, recursive: bool) -> Result<Vec<Object>> {
         let context = &crate::manifest::without(&self.context);
-        let (uri, _, object_type) = find_or_remains(context, &self.uri)?;
+        let (uri, location, object_type) = find_or_remains(context, &self.uri)?;
         let mut plan = Vec::new();
-        let mut seen = HashSet::from([uri.to_string()]);
+        let mut seen = HashSet::from([location.path.without_steps()]);
         // Each group is followed by its members: reversed, members come before the groups that name
         // them.
         let mut todo = vec![Object {
@@ -58,16 +58,14 @@ impl ObjectHandle {
                     group => Some(group?),
                 };
                 for member in group.iter().flat_map(Group::members) {
-                    let found = match find_or_remains(context, &member.location) {
-                        Ok((uri, _, object_type)) => Object {
-                            uri: uri.to_string(),
-                            object_type,
-                        },
-                        Err(Error::NotFound { .. }) => continue,
-                        Err(error) => return Err(error),
-                    };
-                    if seen.insert(found.uri.clone()) {
-                        todo.push(found);
+                    let (uri, location, object_type) =
+                        match find_or_remains(context, &member.location) {
+                            Err(Error::NotFound { .. }) => continue,
+                            found => found?,
+                        };
+                    if seen.insert(location.path.without_steps()) {
+                        let uri = uri.to_string();
+                        todo.push(Object { uri, object_type });
                     }
                 }
             }

@@ -88,7 +88,7 @@ fn write_below(
     written: &mut Vec<WrittenManifest>,
 ) -> Result<Vec<String>> {
     let location = context.locate(&Uri::parse(uri)?)?;
-    if done.contains(&location.path) {
+    if done.contains(&location.path.without_steps()) {
         return Ok(Vec::new());
     }
     let found = manifests(&location)?;
@@ -101,7 +101,7 @@ fn write_below(
     let mut members = Vec::new();
     for (path, object_type, mut manifest) in found {
         let object = location.path.join(&path);
-        if !done.insert(object.clone()) {
+        if !done.insert(object.without_steps()) {
             continue;
         }
         fill(&mut manifest, &location.join(&path))?;

@@ -116,7 +116,10 @@ fn copy_group(
     let (mut members, mut done) = (Vec::new(), HashSet::new());
     for (name, uri) in places(context, group)? {
         let path = Uri::parse(&uri)?.path().clone();
-        let inside = path.relative_to(base).filter(|inside| !inside.is_empty());
+        // What leads out of the folder would lead out of the copy, too.
+        let inside = path
+            .relative_to(base)
+            .filter(|inside| !inside.is_empty() && inside.split('/').all(|part| part != ".."));
         let member = match inside {
             None => {
                 copied.elsewhere.push(uri.clone());

@@ -130,7 +130,7 @@ impl ObjectHandle {
         while let Some(text) = todo.pop() {
             let uri = Uri::parse(&text)?;
             let location = self.context.locate(&uri)?;
-            if !seen.insert(uri.to_string()) {
+            if !seen.insert(location.path.without_steps()) {
                 continue;
             }
             let found = match present(&location, &uri) {

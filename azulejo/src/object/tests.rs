@@ -728,12 +728,16 @@ impl StorageLayer for Sticky {
     }
 }
 
-/// Has no room for another folder before a file of cells is gone.
+/// Has no room for another folder before a file of cells is gone, or never.
 #[derive(Debug)]
 struct Full {
     inner: MemoryStorage,
     is_full: AtomicBool,
+    stays_full: bool,
 }
+
+/// Written to an array while room is made.
+const LATE: &str = "__meta/__9_9_0123456789abcdef0123456789abcdef";
 
 impl StorageLayer for Full {
     fn inner(&self) -> &dyn Storage {
@@ -742,6 +746,8 @@ impl StorageLayer for Full {
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         if self.is_full.load(Ordering::SeqCst) {
+            let late = StorePath::memory("g/a").join(LATE);
+            self.inner.put(&late, Bytes::from_static(b"late"))?;
             return Err(Error::Storage {
                 op: "rename",
                 uri: to.to_string(),
@@ -753,7 +759,7 @@ impl StorageLayer for Full {
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         let mut paths_of_cells = paths.iter().filter(|path| path.name() == "a0.tdb");
-        if paths_of_cells.any(|path| self.inner.size(path).is_ok()) {
+        if !self.stays_full && paths_of_cells.any(|path| self.inner.size(path).is_ok()) {
             self.is_full.store(false, Ordering::SeqCst);
         }
         self.inner.delete(paths)
@@ -762,40 +768,133 @@ impl StorageLayer for Full {
 
 #[test]
 fn what_lies_on_a_full_disk_can_be_moved_to_another() {
-    let (_folder, [_, to]) = places();
-    let full = Arc::new(Full {
-        inner: MemoryStorage::new(),
-        is_full: AtomicBool::new(false),
-    });
-    let local: Arc<dyn Storage> = Arc::new(LocalStorage::new());
-    let memory = Arc::clone(&full) as Arc<dyn Storage>;
-    let context = Context::with_storages(Config::default(), None, local, memory).unwrap();
+    for stays_full in [false, true] {
+        let (_folder, [_, to]) = places();
+        let full = Arc::new(Full {
+            inner: MemoryStorage::new(),
+            is_full: AtomicBool::new(false),
+            stays_full,
+        });
+        let local: Arc<dyn Storage> = Arc::new(LocalStorage::new());
+        let memory = Arc::clone(&full) as Arc<dyn Storage>;
+        let context = Context::with_storages(Config::default(), None, local, memory).unwrap();
+        let new = ArraySchema::sparse()
+            .dimension("x", 0i32..=99, 10)
+            .attribute("a", Datatype::Int32)
+            .build()
+            .unwrap();
+        context.array("mem://g/a").create(new).unwrap();
+        make_group(&context, "mem://g", &[NewMember::relative("a")]);
+        let x: Vec<i32> = (0..100).collect();
+        let cells = [
+            ColumnBuffers::of_values("x", x.clone()),
+            ColumnBuffers::of_values("a", x),
+        ];
+        let mut writer = context
+            .array("mem://g/a")
+            .writer(WriteOptions::new())
+            .unwrap();
+        writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+        writer.finish().unwrap();
+        full.is_full.store(true, Ordering::SeqCst);
+        let to = format!("{to}/g");
+        context.object("mem://g").rename_to(&to).unwrap();
+        assert_eq!(context.object("mem://g").object_type().unwrap(), None);
+        assert_eq!(context.group(&to).open().unwrap().members().len(), 1);
+        let moved = context.array(&format!("{to}/a")).open().unwrap();
+        let read = moved.read(ReadOptions::new()).unwrap().read_all().unwrap();
+        assert_eq!(read.cell_num, 100);
+        let late = context.locate(&Uri::parse(&to).unwrap()).unwrap();
+        let late = late.storage.size(&late.path.join("a").join(LATE));
+        assert_eq!(late.unwrap(), 4);
+    }
+}
+
+/// Killed where room was made for what hides the original, to which somebody has added since.
+#[test]
+fn a_move_off_a_full_disk_goes_on_where_cells_are_gone() {
+    let (_folder, [_, local]) = places();
+    let (context, to) = (context(), format!("{local}/b"));
     let new = ArraySchema::sparse()
         .dimension("x", 0i32..=99, 10)
-        .attribute("a", Datatype::Int32)
-        .build()
+        .attribute("a", Datatype::Int32);
+    context
+        .array("mem://a")
+        .create(new.build().unwrap())
         .unwrap();
-    context.array("mem://g/a").create(new).unwrap();
-    make_group(&context, "mem://g", &[NewMember::relative("a")]);
-    let x: Vec<i32> = (0..100).collect();
+    let x = vec![1, 2];
     let cells = [
         ColumnBuffers::of_values("x", x.clone()),
         ColumnBuffers::of_values("a", x),
     ];
     let mut writer = context
-        .array("mem://g/a")
+        .array("mem://a")
         .writer(WriteOptions::new())
         .unwrap();
     writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
-    writer.finish().unwrap();
-    full.is_full.store(true, Ordering::SeqCst);
-    let to = format!("{to}/g");
-    context.object("mem://g").rename_to(&to).unwrap();
-    assert_eq!(context.object("mem://g").object_type().unwrap(), None);
-    assert_eq!(context.group(&to).open().unwrap().members().len(), 1);
-    let moved = context.array(&format!("{to}/a")).open().unwrap();
+    let written = writer.finish().unwrap();
+    context.object("mem://a").copy_to(&to).unwrap();
+    let note = context.locate(&Uri::parse(&to).unwrap()).unwrap();
+    let body = Bytes::from_static(b"mem://a\nwhole");
+    let path = note.path.join("__azulejo_copy");
+    note.storage.put(&path, body).unwrap();
+    let place = context.locate(&Uri::parse("mem://a").unwrap()).unwrap();
+    let [fragment] = written.as_slice() else {
+        panic!("one fragment");
+    };
+    let file = place.path.join(&format!("__fragments/{fragment}/a0.tdb"));
+    assert!(place.storage.size(&file).is_ok());
+    place.storage.delete(&[file]).unwrap();
+    put_key(&context, "mem://a", "late");
+    context.object("mem://a").rename_to(&to).unwrap();
+    assert_eq!(context.object("mem://a").object_type().unwrap(), None);
+    let moved = context.array(&to).open().unwrap();
+    assert!(moved.metadata().unwrap().get("late").is_some());
     let read = moved.read(ReadOptions::new()).unwrap().read_all().unwrap();
-    assert_eq!(read.cell_num, 100);
+    assert_eq!(read.cell_num, 2);
+}
+
+/// Members may lie beside their group: in circles of paths that grow, and where a copy has others.
+#[test]
+fn members_beside_a_group_are_met_once_and_a_copy_leaves_what_lies_beside_it() {
+    let (_folder, [_, local]) = places();
+    let context = context();
+    let place = |name: &str| format!("{local}/{name}");
+    make_array(&context, &place("g/a"));
+    let group = |path: &str| NewMember::relative(path).typed(ObjectType::Group);
+    let array = |path: &str| NewMember::relative(path).typed(ObjectType::Array);
+    make_group(&context, &place("x"), &[group("../g"), array("../g/a")]);
+    make_group(
+        &context,
+        &place("g"),
+        &[group("../x"), array("a"), array("../later")],
+    );
+    let g = context.object(&place("g"));
+    let then = crate::clock::next_timestamp();
+    assert_eq!(g.create_snapshot("now", None).unwrap().len(), 3);
+    // Those of labels, too.
+    let written = g.write_manifests().unwrap().written;
+    let of_labels = written.iter().filter(|one| one.uri.contains("__labels"));
+    assert_eq!(written.len() - of_labels.count(), 3);
+
+    // It was not there then.
+    make_array(&context, &place("later"));
+    let copied = g.copy_at(then, &place("g/../b")).unwrap();
+    assert_eq!((copied.objects, copied.elsewhere.len()), (2, 2));
+    is_array(&context, &place("b/a"));
+    is_array(&context, &place("later"));
+    assert_eq!(
+        context.group(&place("b")).open().unwrap().members().len(),
+        3
+    );
+    let inside = g.copy_to(&place("x/../g/b")).unwrap_err();
+    assert!(matches!(inside, Error::InvalidArgument(_)), "{inside}");
+
+    assert_eq!(g.delete(true).unwrap().len(), 4);
+    for name in ["g", "g/a", "x", "later"] {
+        let found = context.object(&place(name)).object_type().unwrap();
+        assert_eq!(found, None, "{name}");
+    }
 }
 
 #[test]

@@ -542,14 +542,15 @@ fn copy_markers(
 /// somebody has made in its place. The caller holds the lock of the original.
 ///
 /// It is the original, or what is left of it, if the copy has all of it, or if it has all of the
-/// copy (and more that was added since): names of schemas, fragments and key-values are never given
-/// twice.
+/// copy (and more that was added since) but for files of cells, which may have [made
+/// room](make_room): names of schemas, fragments and key-values are never given twice.
 fn resume_move(location: &Location, target: &Location, to: &Uri) -> Result<()> {
     let is_hidden = ObjectType::at(location)?.is_none() && remains(location)?.is_some();
     let is_original = || -> Result<bool> {
         let original = SizedFiles::new(location, FileTree::of(location)?)?;
         let copy = SizedFiles::new(target, FileTree::of(target)?)?;
-        Ok(original.are_in(&copy)? || copy.are_in(&original)?)
+        let is_left = |file: &str| original.sizes.contains_key(file) || !is_of_fragment(file);
+        Ok(original.are_in(&copy)? || copy.only(is_left).are_in(&original)?)
     };
     if is_hidden || is_original()? {
         return finish_move(location, target);
@@ -639,6 +640,8 @@ fn copy_late(location: &Location, target: &Location) -> Result<()> {
             let taken = location.path.join(REMAINS).join(&file);
             match storage.rename(&location.path.join(&file), &taken) {
                 Err(Error::NotFound { .. }) => {}
+                // On a full disk it is copied from where it is.
+                Err(error) if is_full(&error) => break,
                 renamed => renamed?,
             }
         }
@@ -713,6 +716,12 @@ impl<'a> SizedFiles<'a> {
         Ok(Self { location, sizes })
     }
 
+    /// Only some of them.
+    fn only(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.sizes.retain(|file, _| keep(file));
+        self
+    }
+
     /// Whether another folder has all of them, as far as [`is_copied`] can tell.
     fn are_in(&self, other: &Self) -> Result<bool> {
         let mut sizes = self.sizes.iter();
@@ -777,8 +786,8 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
 /// Where something is to go.
 pub(super) fn target_uri(from: &Uri, to: &str) -> Result<Uri> {
     let uri = Uri::parse(to)?;
-    let (source, path) = (from.path(), uri.path());
-    if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
+    let (source, path) = (from.path().without_steps(), uri.path().without_steps());
+    if path.relative_to(&source).is_some() || source.relative_to(&path).is_some() {
         return Err(Error::InvalidArgument(format!(
             "{from} cannot go to {uri}: one lies in the other"
         )));

@@ -6,7 +6,7 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::Member;
 use crate::object_type::ObjectType;
-use crate::storage::{Entry, Uri};
+use crate::storage::{Entry, StorePath, Uri};
 use std::collections::HashSet;
 
 /// Something that a walk has come across.
@@ -35,9 +35,9 @@ pub struct Walk {
     max_depth: usize,
     /// What is still to be visited, the next one last.
     pending: Vec<PendingMember>,
-    /// Places that were entered. Groups may contain each other in circles, and the same group many
-    /// times over.
-    entered: HashSet<String>,
+    /// Places that were entered, without steps up: no circle goes on by growing longer paths. Groups
+    /// may contain each other in circles, and the same group many times over.
+    entered: HashSet<StorePath>,
 }
 
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl ObjectHandle {
             pending: Vec::new(),
             entered: HashSet::new(),
         };
-        walk.entered.insert(place(&location));
+        walk.entered.insert(location.path.without_steps());
         walk.enter(&location, &entries, 0)?;
         Ok(walk)
     }
@@ -116,7 +116,7 @@ impl Walk {
             repeated: false,
         };
         if object_type != Some(ObjectType::Array) {
-            entry.repeated = !self.entered.insert(place(&location));
+            entry.repeated = !self.entered.insert(location.path.without_steps());
             if !entry.repeated && depth < self.max_depth {
                 self.enter(&location, &entries, depth)?;
             }
@@ -188,20 +188,4 @@ impl Iterator for Walk {
         let next = self.pending.pop()?;
         Some(self.visit(next))
     }
-}
-
-/// A text that is the same for two paths that differ by `x/..` only, so that no circle goes on by
-/// growing longer paths.
-fn place(location: &Location) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in location.path.as_str().split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    format!("{}:/{}", location.path.scheme(), parts.join("/"))
 }

@@ -226,6 +226,27 @@ impl StorePath {
         }
     }
 
+    /// The same path without the steps up (`..`) in it, by names alone: a text by which folders are
+    /// told apart that circles of groups lead to. Where a link is one of the names it may be another
+    /// folder than the file system finds.
+    #[must_use]
+    pub fn without_steps(&self) -> Self {
+        let names = self.path.trim_start_matches('/');
+        let root = self.path.strip_suffix(names).unwrap_or_default();
+        let mut parts: Vec<&str> = Vec::new();
+        for part in names.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        Self {
+            scheme: self.scheme.clone(),
+            path: (root.to_owned() + &parts.join("/")).into(),
+        }
+    }
+
     /// The path for the operating system, borrowed.
     #[must_use]
     pub fn as_native(&self) -> &Path {
@@ -740,6 +761,22 @@ mod tests {
             None
         );
         assert_eq!(StorePath::local("/").object_parts(), None);
+    }
+
+    #[test]
+    fn steps_up_go_by_names() {
+        for (path, plain) in [
+            ("/a/../b/./c//..", "/b"),
+            ("/..", "/"),
+            ("/", "/"),
+            ("/a/b", "/a/b"),
+        ] {
+            // As members of groups are joined to them.
+            let joined = StorePath::local("/").join(path);
+            assert_eq!(joined.without_steps(), StorePath::local(plain), "{path}");
+        }
+        let path = StorePath::memory("a").join("../b");
+        assert_eq!(path.without_steps(), StorePath::memory("b"));
     }
 
     #[test]
