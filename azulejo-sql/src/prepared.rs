@@ -30,6 +30,22 @@ impl Prepared {
         all.insert(name.clone(), fields.clone());
     }
 
+    /// A plan whose parameters have types, if all that are not declared follow from their places: DataFusion
+    /// leaves out those that do not, and refuses the statement for their number.
+    ///
+    /// # Errors
+    /// Parameters of several types.
+    pub fn all_or_none(plan: LogicalPlan) -> Result<LogicalPlan> {
+        let mut prepare = match plan {
+            LogicalPlan::Statement(Statement::Prepare(prepare)) => prepare,
+            plan => return Ok(plan),
+        };
+        if prepare.input.get_parameter_names()?.len() != prepare.fields.len() {
+            prepare.fields.clear();
+        }
+        Ok(LogicalPlan::Statement(Statement::Prepare(prepare)))
+    }
+
     /// A plan with the values of parameters as they are.
     ///
     /// # Errors

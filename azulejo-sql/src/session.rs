@@ -33,6 +33,7 @@ use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -219,7 +220,12 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     refuse_column_options(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
+    let declares = matches!(&statement, Statement::Statement(inner)
+        if matches!(inner.as_ref(), SqlStatement::Prepare { data_types, .. } if !data_types.is_empty()));
     let mut plan = default_values::plan(&state, statement).await?;
+    if !declares {
+        plan = Prepared::all_or_none(plan)?;
+    }
     let Some(prepared) = Prepared::of(&state) else {
         return session.execute_logical_plan(plan).await;
     };
