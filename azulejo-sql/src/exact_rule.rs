@@ -69,7 +69,10 @@ fn exactly(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
             if !kind.is_integer() || right.get_type(schema).ok()? != kind {
                 return None;
             }
-            (of(*op)?, vec![left.as_ref().clone(), right.as_ref().clone()])
+            (
+                of(*op)?,
+                vec![left.as_ref().clone(), right.as_ref().clone()],
+            )
         }
         // The least number of a type has no other one across from it.
         Expr::Negative(value) => {

@@ -34,7 +34,7 @@ impl Prepared {
     /// leaves out those that do not, and refuses the statement for their number.
     ///
     /// # Errors
-    /// Parameters of several types.
+    /// Those of looking at a plan.
     pub fn all_or_none(plan: LogicalPlan) -> Result<LogicalPlan> {
         let mut prepare = match plan {
             LogicalPlan::Statement(Statement::Prepare(prepare)) => prepare,

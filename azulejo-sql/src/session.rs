@@ -220,8 +220,13 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     refuse_column_options(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
-    let declares = matches!(&statement, Statement::Statement(inner)
-        if matches!(inner.as_ref(), SqlStatement::Prepare { data_types, .. } if !data_types.is_empty()));
+    let declares = match &statement {
+        Statement::Statement(inner) => match inner.as_ref() {
+            SqlStatement::Prepare { data_types, .. } => !data_types.is_empty(),
+            _ => false,
+        },
+        _ => false,
+    };
     let mut plan = default_values::plan(&state, statement).await?;
     if !declares {
         plan = Prepared::all_or_none(plan)?;

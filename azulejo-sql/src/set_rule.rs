@@ -174,9 +174,8 @@ fn is_looked_up(plan: &LogicalPlan) -> Result<bool> {
         let is_filter = matches!(plan, LogicalPlan::Filter(_));
         plan.apply_expressions(|expr| {
             let mut parts = split_conjunction(expr).into_iter();
-            only_equal &= parts.all(|part| {
-                !part.contains_outer() || is_filter && finds_rows(part, plan.schema())
-            });
+            only_equal &= parts
+                .all(|part| !part.contains_outer() || is_filter && finds_rows(part, plan.schema()));
             Ok(TreeNodeRecursion::Continue)
         })?;
         Ok(TreeNodeRecursion::Continue)

@@ -1007,7 +1007,10 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
             "x > ANY (SELECT b.v FROM t AS b WHERE b.x % 2 = t.x % 2)",
             &["5", "7"],
         ),
-        ("x > ALL (SELECT b.v FROM t AS b WHERE b.v < t.v)", &["5", "7"]),
+        (
+            "x > ALL (SELECT b.v FROM t AS b WHERE b.v < t.v)",
+            &["5", "7"],
+        ),
         (
             "x > ANY (SELECT w FROM (VALUES (2.2, 1), (2.4, 0)) AS b(f, w) WHERE CAST(b.f AS INT) = t.x)",
             &["2"],
