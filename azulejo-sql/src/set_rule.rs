@@ -10,11 +10,11 @@
 
 use crate::error::Result;
 use crate::expressions::tell_where_asked;
+use crate::extremes::{max, min};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::{max, min};
 use datafusion::logical_expr::expr::{Cast, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{

@@ -1021,6 +1021,10 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
             &["5"],
         ),
         ("x <> ALL (SELECT max(v) FROM t WHERE false)", &[]),
+        (
+            "x > ALL (SELECT w FROM (VALUES (2, 'NaN'::DOUBLE), (2, 1.0), (5, 1.0)) AS b(k, w) WHERE b.k = t.x)",
+            &["5", "7"],
+        ),
     ] {
         let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{condition}");
