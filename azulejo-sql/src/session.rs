@@ -241,7 +241,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     };
     let ran = session.execute_logical_plan(plan).await?;
     if let Some(prepare) = prepares {
-        prepared.keep(&prepare);
+        prepared.keep(&prepare)?;
     }
     Ok(ran)
 }
