@@ -7,15 +7,15 @@ use crate::error::Result;
 use crate::expressions::tell_where_asked;
 use datafusion::arrow::compute::kernels::numeric::{add, mul, sub};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{BinaryExpr, ScalarFunction};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     ColumnarValue, DmlStatement, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, WriteOp,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, WriteOp, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
@@ -38,7 +38,10 @@ impl AnalyzerRule for ExactRule {
             let rows = change.input.as_ref().clone();
             let rows = tell_where_asked(
                 rows,
-                |expr| matches!(expr, Expr::BinaryExpr(pair) if of(pair.op).is_some()),
+                |expr| match expr {
+                    Expr::BinaryExpr(pair) => of(pair.op).is_some(),
+                    expr => matches!(expr, Expr::Negative(_)),
+                },
                 |plan| merge_schema(&plan.inputs()),
                 |expr, schema| match exactly(&expr, schema) {
                     Some(told) => Ok(Transformed::yes(told)),
@@ -60,16 +63,31 @@ impl AnalyzerRule for ExactRule {
 
 /// What is computed of whole numbers of one type, by a function that stays within it.
 fn exactly(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
-        return None;
+    let (function, args) = match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let kind = left.get_type(schema).ok()?;
+            if !kind.is_integer() || right.get_type(schema).ok()? != kind {
+                return None;
+            }
+            (
+                of(*op)?,
+                vec![left.as_ref().clone(), right.as_ref().clone()],
+            )
+        }
+        // The least number of a type has no other one across from it.
+        Expr::Negative(value) => {
+            let kind = value.get_type(schema).ok()?;
+            if !kind.is_integer() {
+                return None;
+            }
+            let zero = lit(ScalarValue::new_zero(&kind).ok()?);
+            (of(Operator::Minus)?, vec![zero, value.as_ref().clone()])
+        }
+        _ => return None,
     };
-    let function = of(*op)?;
-    let kind = left.get_type(schema).ok()?;
-    let alike = kind.is_integer() && right.get_type(schema).ok()? == kind;
-    alike.then(|| {
-        let args = vec![left.as_ref().clone(), right.as_ref().clone()];
-        Expr::ScalarFunction(ScalarFunction::new_udf(function, args))
-    })
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(
+        function, args,
+    )))
 }
 
 /// What plans call.

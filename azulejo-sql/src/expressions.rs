@@ -25,9 +25,9 @@ pub fn tell_where_asked<K>(
         let known = known(&plan);
         let names = NamePreserver::new(&plan);
         let changed = plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let told = expr.transform_up(|expr| told(expr, &known))?;
-            Ok(told.update_data(|expr| name.restore(expr)))
+            named(expr, &names, &|expr| {
+                expr.transform_up(|expr| told(expr, &known))
+            })
         })?;
         match changed.transformed {
             true => changed.map_data(LogicalPlan::recompute_schema),
@@ -35,4 +35,18 @@ pub fn tell_where_asked<K>(
         }
     })
     .data()
+}
+
+/// What is told of an expression, under the name that it had.
+fn named(
+    expr: Expr,
+    names: &NamePreserver,
+    told: &impl Fn(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<Expr>> {
+    // Sets of groups have no names, what they group by does.
+    if matches!(expr, Expr::GroupingSet(_)) {
+        return expr.map_children(|expr| named(expr, names, told));
+    }
+    let name = names.save(&expr);
+    Ok(told(expr)?.update_data(|expr| name.restore(expr)))
 }

@@ -16,17 +16,29 @@ use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, GroupsAccumulator,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, Expr, GroupsAccumulator,
     ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
 };
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// `min` and `max`.
 pub fn all() -> Vec<AggregateUDF> {
-    [min_udaf(), max_udaf()]
-        .map(|of| AggregateUDF::from(Extreme { of }))
-        .into()
+    vec![MIN.clone(), MAX.clone()]
+}
+
+static MIN: LazyLock<AggregateUDF> = LazyLock::new(|| Extreme { of: min_udaf() }.into());
+
+static MAX: LazyLock<AggregateUDF> = LazyLock::new(|| Extreme { of: max_udaf() }.into());
+
+/// The least of the values that an expression has.
+pub fn min(value: Expr) -> Expr {
+    MIN.call(vec![value])
+}
+
+/// The greatest one.
+pub fn max(value: Expr) -> Expr {
+    MAX.call(vec![value])
 }
 
 /// DataFusion's own function, but for reals in groups.

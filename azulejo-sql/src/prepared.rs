@@ -14,9 +14,9 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The parameters of what a session has prepared, which DataFusion does not tell.
+/// The parameters of what a session has prepared, which DataFusion does not tell, if their types are known.
 #[derive(Debug, Default)]
-pub struct Prepared(Mutex<HashMap<String, Vec<FieldRef>>>);
+pub struct Prepared(Mutex<HashMap<String, Vec<Option<FieldRef>>>>);
 
 impl Prepared {
     /// Those of a session that was built here.
@@ -25,9 +25,35 @@ impl Prepared {
     }
 
     /// Keeps what there is to know of a statement that has been prepared.
-    pub fn keep(&self, Prepare { name, fields, .. }: &Prepare) {
+    ///
+    /// # Errors
+    /// Parameters of several types.
+    pub fn keep(&self, prepare: &Prepare) -> Result<()> {
+        let mut fields: Vec<_> = prepare.fields.iter().cloned().map(Some).collect();
+        if fields.is_empty() {
+            let known = prepare.input.get_parameter_fields()?;
+            let numbers = 1..=known.len();
+            fields.extend(numbers.map(|number| known.get(&name_of(number)).cloned().flatten()));
+        }
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.clone(), fields.clone());
+        all.insert(prepare.name.clone(), fields);
+        Ok(())
+    }
+
+    /// A plan that tells the types of all its parameters or none, where they are not declared: DataFusion
+    /// leaves out those that do not follow from their places, and refuses the statement for their number.
+    ///
+    /// # Errors
+    /// Those of looking at a plan.
+    pub fn all_or_none(plan: LogicalPlan) -> Result<LogicalPlan> {
+        let mut prepare = match plan {
+            LogicalPlan::Statement(Statement::Prepare(prepare)) => prepare,
+            plan => return Ok(plan),
+        };
+        if prepare.input.get_parameter_names()?.len() != prepare.fields.len() {
+            prepare.fields.clear();
+        }
+        Ok(LogicalPlan::Statement(Statement::Prepare(prepare)))
     }
 
     /// A plan with the values of parameters as they are.
@@ -52,7 +78,10 @@ impl Prepared {
         // Whether they are as many DataFusion looks at.
         let values = execute.parameters.iter_mut().zip(&fields);
         for (number, (value, field)) in values.enumerate() {
-            let name = format!("${}", number + 1);
+            let Some(field) = field else {
+                continue;
+            };
+            let name = name_of(number + 1);
             let kind = field.data_type();
             let mut given = simplifier.coerce(value.clone(), &schema)?;
             if stored::is_written(&given)? {
@@ -63,4 +92,9 @@ impl Prepared {
         }
         Ok(LogicalPlan::Statement(Statement::Execute(execute)))
     }
+}
+
+/// What a parameter is called.
+fn name_of(number: usize) -> String {
+    format!("${number}")
 }

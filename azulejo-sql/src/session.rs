@@ -33,6 +33,7 @@ use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -219,7 +220,17 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     refuse_column_options(&statement)?;
     let statement = with_units(statement);
     let state = with_target(session.state(), &statement).await?;
+    let declares = match &statement {
+        Statement::Statement(inner) => match inner.as_ref() {
+            SqlStatement::Prepare { data_types, .. } => !data_types.is_empty(),
+            _ => false,
+        },
+        _ => false,
+    };
     let mut plan = default_values::plan(&state, statement).await?;
+    if !declares {
+        plan = Prepared::all_or_none(plan)?;
+    }
     let Some(prepared) = Prepared::of(&state) else {
         return session.execute_logical_plan(plan).await;
     };
@@ -230,7 +241,7 @@ pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataF
     };
     let ran = session.execute_logical_plan(plan).await?;
     if let Some(prepare) = prepares {
-        prepared.keep(&prepare);
+        prepared.keep(&prepare)?;
     }
     Ok(ran)
 }

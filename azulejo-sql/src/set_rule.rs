@@ -3,22 +3,23 @@
 //! DataFusion 55 compares each row with each. Instead the query is asked for its least and its greatest value,
 //! and whether a null is among them: `x > ALL (..)` is `x` beyond the greatest one, or that there is none, and
 //! null instead of true beside a null. `= ANY` is `IN` and `<> ALL` is `NOT IN`, for which there are joins.
+//! An aggregate gives one row, also of none: what is compared with is its value.
 //!
 //! What is left becomes a filter, in which a column of the subquery and one of the query around it are the
 //! same if they are called alike: `x > x`. So what such a subquery gives gets a name that nothing else has.
 
 use crate::error::Result;
 use crate::expressions::tell_where_asked;
+use crate::extremes::{max, min};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::{max, min};
-use datafusion::logical_expr::expr::{InSubquery, SetComparison, SetQuantifier};
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{Cast, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias, binary_expr, lit,
-    when,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias,
+    binary_expr, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -50,6 +51,11 @@ fn told(expr: Expr, joins: bool) -> Result<Transformed<Expr>> {
     let Expr::SetComparison(compared) = expr else {
         return Ok(Transformed::no(expr));
     };
+    if gives_one_row(&compared.subquery.subquery) {
+        let value = Expr::ScalarSubquery(compared.subquery);
+        let told = binary_expr(*compared.expr, compared.op, value);
+        return Ok(Transformed::yes(told));
+    }
     let negated = match (compared.op, &compared.quantifier) {
         (Operator::Eq, SetQuantifier::Any) => Some(false),
         (Operator::NotEq, SetQuantifier::All) => Some(true),
@@ -72,6 +78,16 @@ fn told(expr: Expr, joins: bool) -> Result<Transformed<Expr>> {
     subquery.subquery = Arc::new(LogicalPlan::SubqueryAlias(named));
     let named = SetComparison::new(expr, subquery, op, quantifier);
     Ok(Transformed::yes(Expr::SetComparison(named)))
+}
+
+/// Whether a query gives one row, whatever there is.
+fn gives_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(made) => gives_one_row(&made.input),
+        LogicalPlan::SubqueryAlias(named) => gives_one_row(&named.input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        _ => false,
+    }
 }
 
 /// The comparison with the extremes of what a query gives, if they tell.
@@ -158,15 +174,39 @@ fn is_looked_up(plan: &LogicalPlan) -> Result<bool> {
         let is_filter = matches!(plan, LogicalPlan::Filter(_));
         plan.apply_expressions(|expr| {
             let mut parts = split_conjunction(expr).into_iter();
-            only_equal &= parts.all(|part| {
-                let is_equal = matches!(part, Expr::BinaryExpr(pair) if pair.op == Operator::Eq);
-                !part.contains_outer() || is_filter && is_equal
-            });
+            only_equal &= parts
+                .all(|part| !part.contains_outer() || is_filter && finds_rows(part, plan.schema()));
             Ok(TreeNodeRecursion::Continue)
         })?;
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(only_equal)
+}
+
+/// Whether a condition is that a column is what the row around it says.
+fn finds_rows(condition: &Expr, schema: &DFSchema) -> bool {
+    let Expr::BinaryExpr(pair) = condition else {
+        return false;
+    };
+    let finds = |column: &Expr, said: &Expr| is_key(column, schema) && !said.any_column_refs();
+    let (left, right) = (&pair.left, &pair.right);
+    pair.op == Operator::Eq && (finds(left, right) || finds(right, left))
+}
+
+/// Whether an expression is a column, or tells apart what a column does: its values are grouped by, and a
+/// row that several groups belong to would come as often.
+fn is_key(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Cast(Cast { expr, field }) => {
+            let to = field.data_type();
+            let alike = |from: DataType| {
+                from.is_integer() && to.is_integer() || from.is_string() && to.is_string()
+            };
+            matches!(**expr, Expr::Column(_)) && expr.get_type(schema).is_ok_and(alike)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a plan may give something else whenever it runs.

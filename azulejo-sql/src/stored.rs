@@ -262,7 +262,9 @@ fn may_change(from: &DataType, to: &DataType) -> bool {
         }
         (D::Timestamp(..), D::Timestamp(..))
         | (D::Duration(_), D::Duration(_))
-        | (D::Time32(_) | D::Time64(_), D::Time32(_) | D::Time64(_)) => is_coarser(from, to),
+        | (D::Timestamp(..) | D::Time32(_) | D::Time64(_), D::Time32(_) | D::Time64(_)) => {
+            is_coarser(from, to)
+        }
         (D::Timestamp(..) | D::Date64, D::Date32 | D::Date64)
         | (D::Date64, D::Timestamp(..))
         | (D::Interval(_), D::Duration(_)) => true,
@@ -429,6 +431,9 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
         let mut others = is.iter();
         return Ok(pairs.position(|was| was != others.next().flatten()));
     }
+    if matches!(from, D::Timestamp(..)) && is_time(to) {
+        return changed(&time_of_day(before)?, after);
+    }
     if let (D::Timestamp(unit, Some(_)), D::Timestamp(..)) = (from, to) {
         // A cast to another zone leaves the instant, one from none to a zone does not.
         let instant = D::Timestamp(*unit, None);
@@ -444,16 +449,28 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
     Ok((0..differ.len()).find(|row| differ.value(*row)))
 }
 
-/// Times of a unit as the nearest ticks of a coarser one, in their own; of a day the last one at most.
+/// The times of day of moments, in the unit of these; of other times these.
+fn time_of_day(times: &ArrayRef) -> Result<ArrayRef> {
+    match times.data_type() {
+        DataType::Timestamp(unit, _) => match unit {
+            TimeUnit::Second | TimeUnit::Millisecond => {
+                cast_safely(times, &DataType::Time32(*unit))
+            }
+            TimeUnit::Microsecond | TimeUnit::Nanosecond => {
+                cast_safely(times, &DataType::Time64(*unit))
+            }
+        },
+        _ => Ok(Arc::clone(times)),
+    }
+}
+
+/// Times of a unit as the nearest ticks of a coarser one, in their own: of two the one that is farther from
+/// 1970, and of a day the last one at most.
 fn nearest(times: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     use DataType as D;
-    // The time of day of a moment.
-    let times = match (times.data_type(), kind) {
-        (D::Timestamp(unit, _), D::Time32(_) | D::Time64(_)) => match unit {
-            TimeUnit::Second | TimeUnit::Millisecond => cast_safely(times, &D::Time32(*unit))?,
-            TimeUnit::Microsecond | TimeUnit::Nanosecond => cast_safely(times, &D::Time64(*unit))?,
-        },
-        _ => Arc::clone(times),
+    let times = match is_time(kind) {
+        true => time_of_day(times)?,
+        false => Arc::clone(times),
     };
     let own = times.data_type().clone();
     let (Some(from), Some(to)) = (unit_of(&own).map(ticks), unit_of(kind).map(ticks)) else {
@@ -475,9 +492,12 @@ fn nearest(times: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     let numbers = cast_safely(&cast_safely(&times, &number)?, &D::Int64)?;
     let numbers = numbers.as_primitive::<Int64Type>();
     let numbers = numbers.unary::<_, Int64Type>(|number| {
-        let (whole, rest) = (number.div_euclid(tick), number.rem_euclid(tick));
-        let up = i64::from(rest >= tick - rest);
-        (whole + up).min(last).saturating_mul(tick)
+        let (whole, rest) = (number / tick, number % tick);
+        let on = match rest.abs() >= tick - rest.abs() {
+            true => rest.signum(),
+            false => 0,
+        };
+        (whole + on).min(last).saturating_mul(tick)
     });
     let numbers = cast_safely(&(Arc::new(numbers) as ArrayRef), &number)?;
     cast_safely(&numbers, &own)
@@ -577,8 +597,18 @@ mod tests {
         for (value, kind, expected) in [
             (of_nanos(Some(1_499_999_999)), &seconds, of_seconds(Some(1))),
             (of_nanos(Some(1_500_000_000)), &seconds, of_seconds(Some(2))),
-            (of_nanos(Some(-500_000_000)), &seconds, of_seconds(Some(0))),
-            (of_nanos(Some(-500_000_001)), &seconds, of_seconds(Some(-1))),
+            (of_nanos(Some(-499_999_999)), &seconds, of_seconds(Some(0))),
+            (of_nanos(Some(-500_000_000)), &seconds, of_seconds(Some(-1))),
+            (
+                of_nanos(Some(-1_499_999_999)),
+                &seconds,
+                of_seconds(Some(-1)),
+            ),
+            (
+                of_nanos(Some(i64::MIN)),
+                &seconds,
+                of_seconds(Some(i64::MIN / 1_000_000_000)),
+            ),
             (
                 of_nanos(Some(i64::MAX)),
                 &seconds,
@@ -656,6 +686,16 @@ mod tests {
             ),
             (
                 ScalarValue::from("45000"),
+                D::Time32(TimeUnit::Second),
+                false,
+            ),
+            (
+                ScalarValue::TimestampMillisecond(Some(86_401_500), None),
+                D::Time32(TimeUnit::Second),
+                true,
+            ),
+            (
+                ScalarValue::TimestampMillisecond(Some(86_401_000), None),
                 D::Time32(TimeUnit::Second),
                 false,
             ),

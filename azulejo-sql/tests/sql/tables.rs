@@ -1004,6 +1004,28 @@ async fn any_and_all_of_a_table_itself() -> TestResult {
             "(x >= ALL (SELECT b.v FROM t AS b WHERE b.x = t.x)) IS NULL",
             &["5"],
         ),
+        (
+            "x > ANY (SELECT b.v FROM t AS b WHERE b.x % 2 = t.x % 2)",
+            &["5", "7"],
+        ),
+        (
+            "x > ALL (SELECT b.v FROM t AS b WHERE b.v < t.v)",
+            &["5", "7"],
+        ),
+        (
+            "x > ANY (SELECT w FROM (VALUES (2.2, 1), (2.4, 0)) AS b(f, w) WHERE CAST(b.f AS INT) = t.x)",
+            &["2"],
+        ),
+        ("x < ALL (SELECT count(*) FROM t AS b WHERE b.x = t.v)", &[]),
+        (
+            "x - 5 = ANY (SELECT count(*) FROM t AS b WHERE b.x = t.v)",
+            &["5"],
+        ),
+        ("x <> ALL (SELECT max(v) FROM t WHERE false)", &[]),
+        (
+            "x > ALL (SELECT w FROM (VALUES (2, 'NaN'::DOUBLE), (2, 1.0), (5, 1.0)) AS b(k, w) WHERE b.k = t.x)",
+            &["5", "7"],
+        ),
     ] {
         let query = format!("SELECT x FROM t WHERE {condition} ORDER BY x");
         assert_eq!(rows(&session, &query).await?, expected, "{condition}");

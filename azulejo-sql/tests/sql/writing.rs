@@ -1610,6 +1610,7 @@ async fn whole_numbers_of_changes_stay_within_their_type() -> TestResult {
     for change in [
         "UPDATE t SET v = v * v WHERE id = 6",
         "UPDATE t SET v = v + v",
+        "UPDATE t SET v = -v",
         "UPDATE t SET v = v - CAST(1 AS INT) WHERE id = 7",
         "UPDATE t AS a JOIN t AS b ON b.id = a.id + 1 SET v = a.v - b.v WHERE a.id = 6",
         "INSERT INTO t (id, v) SELECT id + 20, v * v FROM t WHERE id = 6",
@@ -1626,11 +1627,24 @@ async fn whole_numbers_of_changes_stay_within_their_type() -> TestResult {
         "UPDATE t SET v = v - v WHERE id > 5",
         "INSERT INTO t (id, v) SELECT id + 20, v * v + 1 FROM t WHERE id + 1 = 3",
         "INSERT INTO t (id, v) VALUES (30 + 1, 2 * 3)",
+        "UPDATE t SET v = -v WHERE id = 31",
+        "INSERT INTO t (id, v) SELECT 50 + coalesce(v + 1, 40), count(*) FROM t WHERE id < 3 GROUP BY ROLLUP (v + 1)",
     ] {
         rows(&session, change).await?;
     }
     let after = rows(&session, ALL).await?;
-    assert_eq!(after[5..], ["6|0|∅", "7|0|∅", "22|401|∅", "31|6|∅"]);
+    assert_eq!(
+        after[5..],
+        [
+            "6|0|∅",
+            "7|0|∅",
+            "22|401|∅",
+            "31|-6|∅",
+            "61|1|∅",
+            "71|1|∅",
+            "90|2|∅"
+        ]
+    );
     Ok(())
 }
 
@@ -1648,6 +1662,8 @@ async fn parameters_keep_their_values() -> TestResult {
         "PREPARE typed(BIGINT, VARCHAR) AS INSERT INTO t (id, v, s) SELECT x * 2, $1, $2 FROM (VALUES (5.5)) AS n(x)",
         "PREPARE renamed AS UPDATE t AS U SET v = $1 WHERE U.id = 2",
         "PREPARE usual AS UPDATE t SET s = DEFAULT WHERE id = $1",
+        "PREPARE mixed AS INSERT INTO t (id, v) SELECT id + $1, $2 FROM t WHERE id = 1",
+        "PREPARE mixed_values AS INSERT INTO t (id, v) SELECT x + $1, $2 FROM (VALUES (2)) AS n(x)",
     ] {
         rows(&session, prepare).await?;
     }
@@ -1660,6 +1676,8 @@ async fn parameters_keep_their_values() -> TestResult {
         "EXECUTE queried(1.7, 'q')",
         "EXECUTE typed(1.7, 'q')",
         "EXECUTE renamed(1.7)",
+        "EXECUTE mixed(10, 1.7)",
+        "EXECUTE mixed_values(10.5, 1)",
     ] {
         let error = refused(&session, execute).await;
         assert!(error.contains("would become"), "{execute}: {error}");
@@ -1674,15 +1692,20 @@ async fn parameters_keep_their_values() -> TestResult {
         "EXECUTE typed(2, 'r')",
         "EXECUTE renamed(NULL)",
         "EXECUTE usual(5)",
+        "EXECUTE mixed(20, 6)",
+        "EXECUTE mixed_values(20, 7)",
     ] {
         rows(&session, execute).await?;
     }
     assert_eq!(
         rows(&session, ALL).await?,
         [
-            "1|11|a", "2|∅|b", "3|30|∅", "4|∅|d", "5|50|∅", "6|2|∅", "7|8|∅", "9|1|q", "11|2|r"
+            "1|11|a", "2|∅|b", "3|30|∅", "4|∅|d", "5|50|∅", "6|2|∅", "7|8|∅", "9|1|q", "11|2|r",
+            "21|6|∅", "22|7|∅"
         ]
     );
+    let error = refused(&session, "PREPARE few(INT) AS SELECT $1, $2").await;
+    assert!(error.contains("2 parameters"), "{error}");
     rows(&session, "CREATE TABLE days (day DATE)").await?;
     rows(&session, "PREPARE today AS INSERT INTO days VALUES ($1)").await?;
     rows(&session, "EXECUTE today(now())").await?;
