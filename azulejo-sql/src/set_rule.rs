@@ -18,8 +18,8 @@ use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias,
-    binary_expr, lit, when,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit,
+    when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -74,8 +74,10 @@ fn told(expr: Expr, joins: bool) -> Result<Transformed<Expr>> {
         op,
         quantifier,
     } = compared;
-    let named = SubqueryAlias::try_new(subquery.subquery, NAME)?;
-    subquery.subquery = Arc::new(LogicalPlan::SubqueryAlias(named));
+    // By an alias of the whole, columns that the query looks at the row around it by would be lost.
+    let given = Expr::Column(Column::from(subquery.subquery.schema().qualified_field(0)));
+    let named = LogicalPlanBuilder::new_from_arc(subquery.subquery);
+    subquery.subquery = Arc::new(named.project(vec![given.alias(NAME)])?.build()?);
     let named = SetComparison::new(expr, subquery, op, quantifier);
     Ok(Transformed::yes(Expr::SetComparison(named)))
 }
