@@ -3,6 +3,7 @@
 
 use super::BoundField;
 use super::decode::PARALLEL_BYTES;
+use super::output::VarOut;
 use super::parallel::{each, split};
 use crate::column::{ColumnBuffers, FieldView, Tile, repeat_cell};
 use crate::context::Context;
@@ -39,7 +40,7 @@ pub(super) fn gather_column(
     let mut offsets = vec![0u64; cell_num + 1];
     let len = usize::try_from(total).map_err(|_| beyond())?;
     let mut data = context.buffers().take(len);
-    source.var_bands(context, bands, &sums, &mut data, &mut offsets)?;
+    source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
     if let Some(end) = offsets.last_mut() {
         *end = total;
     }
@@ -50,6 +51,26 @@ pub(super) fn gather_column(
         offsets: Some(Buffer::from_vec(offsets)),
         validity: validity.map(Into::into),
     })
+}
+
+/// As [`gather_column`], into a caller's memory.
+pub(super) fn gather_var(
+    context: &Context,
+    bands: &SlabBands<'_>,
+    tiles: &[Option<Arc<Tile>>],
+    field: &BoundField,
+    out: VarOut<'_>,
+) -> Result<()> {
+    let source = VarSource::new(tiles, field);
+    let bands = &bands.bands;
+    if let Some(out) = out.validity {
+        FixedSource::validity(tiles, &[], field).bands(context, bands, out)?;
+    }
+    let sums = source.var_sums(context, bands)?;
+    let base = *out.written as u64;
+    source.var_bands(context, bands, &sums, (out.data, out.starts, base))?;
+    *out.written += sums.iter().fold(0, |sum, bytes| sum + *bytes as usize);
+    Ok(())
 }
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are
@@ -325,16 +346,14 @@ impl<'a> VarSource<'a> {
     }
 
     /// Writes the values of bands, which have so many bytes each, to `data`, and where each cell
-    /// starts to `starts`.
+    /// starts to `starts`; the first does at `base`.
     fn var_bands(
         &self,
         context: &Context,
         bands: &[SlabBand<'_>],
         sums: &[u64],
-        data: &mut [u8],
-        starts: &mut [u64],
+        (data, starts, mut base): (&mut [u8], &mut [u64], u64),
     ) -> Result<()> {
-        let mut base = 0;
         let start_pieces = split(starts, bands.iter().map(|b| b.cells));
         let data_pieces = split(data, sums.iter().map(|&n| n as usize));
         let mut work = Vec::with_capacity(bands.len());

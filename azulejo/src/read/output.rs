@@ -2,9 +2,11 @@
 
 pub(super) mod copy;
 mod fixed;
+mod var;
 pub(super) mod words;
 
 pub(super) use fixed::{FixedBuffer, FixedOut};
+pub(super) use var::VarOut;
 pub(super) use words::{WordsBuffer, WordsOut};
 
 use super::budget::WantedBatch;
@@ -16,8 +18,8 @@ use crate::space::CellSlab;
 
 /// Where the next cells go, and what is wanted of them.
 pub(super) struct Output<'c, 'o> {
-    /// The caller's memory, which takes them where all fields are of fixed length, as long as it has
-    /// room for all of a batch; else they go to memory of their own.
+    /// The caller's memory, which takes them as long as it has room for all of a batch; else they go
+    /// to memory of their own.
     pub caller: Option<CallerMemory<'c, 'o>>,
     pub wanted: WantedBatch,
 }
@@ -106,6 +108,8 @@ pub(super) enum OwnBuffer {
 pub(super) enum FieldOut<'o> {
     /// Of fixed length.
     Fixed(FixedOut<'o>),
+    /// Var-length, in the caller's memory.
+    Var(VarOut<'o>),
     /// Texts as words, in memory of ours.
     Words(WordsOut<'o>),
     /// Var-length: a column of its own is made.
@@ -151,8 +155,12 @@ impl<'c, 'o> OutputMemory<'c, 'o> {
         let mut outs = Vec::with_capacity(fields.len());
         let columns = fields.iter().zip(columns.iter_mut());
         for ((field, column), written) in columns.zip(&mut progress.written) {
-            let out = FixedOut::in_column(field, column, places.clone(), written)?;
-            outs.push(FieldOut::Fixed(out));
+            outs.push(match field.column_type.is_var() {
+                true => FieldOut::Var(VarOut::in_column(field, column, places.clone(), written)?),
+                false => {
+                    FieldOut::Fixed(FixedOut::in_column(field, column, places.clone(), written)?)
+                }
+            });
         }
         Ok(outs)
     }

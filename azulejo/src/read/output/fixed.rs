@@ -21,18 +21,13 @@ impl<'o> FixedOut<'o> {
         places: Range<usize>,
         written: &mut PartBytes,
     ) -> Result<Self> {
-        let short = || Error::Internal("a buffer is shorter than its room".into());
         let size = field.column_type.cell_size();
-        let data = column.data.get_mut(places.start * size..places.end * size);
-        let data = data.ok_or_else(short)?;
+        let data = column
+            .data
+            .get_mut(places.start * size..places.end * size)
+            .ok_or_else(short)?;
         written.data += data.len();
-        let validity = match &mut column.validity {
-            Some(validity) if field.column_type.nullable => {
-                written.validity += places.len();
-                Some(validity.get_mut(places).ok_or_else(short)?)
-            }
-            _ => None,
-        };
+        let validity = validity(field, &mut column.validity, places, written)?;
         Ok(Self {
             field,
             data,
@@ -49,6 +44,27 @@ impl<'o> FixedOut<'o> {
             validity: self.validity.as_deref(),
             cell_size: self.field.column_type.cell_size(),
         }
+    }
+}
+
+/// A buffer of the caller's is shorter than was counted on.
+pub(in crate::read) fn short() -> Error {
+    Error::Internal("a buffer is shorter than its room".into())
+}
+
+/// The validity of the cells at `places` in a caller's buffer, if the field is nullable.
+pub(in crate::read) fn validity<'o>(
+    field: &BoundField,
+    buffer: &'o mut Option<&mut [u8]>,
+    places: Range<usize>,
+    written: &mut PartBytes,
+) -> Result<Option<&'o mut [u8]>> {
+    match buffer {
+        Some(buffer) if field.column_type.nullable => {
+            written.validity += places.len();
+            buffer.get_mut(places).ok_or_else(short).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

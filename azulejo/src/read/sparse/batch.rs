@@ -110,10 +110,10 @@ pub(super) async fn columns_of(
     columns::prefetch(query, &slots, slabs, prefetch_room);
     let cells = columns::cells_of(slabs)?;
     let (room, words) = (output.room().unwrap_or(0), output.wanted.words);
-    // How many bytes such cells have is not known before they are decoded.
-    let has_var = query.fields.iter().any(|field| field.column_type.is_var());
     let mut memory = match output.caller {
-        Some(memory) if cells <= room && !has_var => OutputMemory::Caller(memory),
+        Some(memory) if cells <= room && columns::have_room(query, &slots, &memory)? => {
+            OutputMemory::Caller(memory)
+        }
         _ => {
             let as_words = columns::as_words(query, &slots, words);
             let of = (cells, slots.len());

@@ -9,8 +9,8 @@ use super::tiles::{self, WantedTile};
 use crate::column::BatchColumn;
 use crate::error::{Error, Result};
 use crate::read::decode::{DecodeTarget, holds_words, stored_tiles};
-use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed};
-use crate::read::output::{FieldOut, FixedOut, WordsOut};
+use crate::read::gather::{SlabBands, Used, gather_column, gather_fixed, gather_var};
+use crate::read::output::{CallerMemory, FieldOut, FixedOut, WordsOut};
 use crate::read::parallel::UnusedBytes;
 use crate::read::{BoundField, Cells, Tile};
 use crate::space::CellSlab;
@@ -20,6 +20,39 @@ use std::sync::Arc;
 
 pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
     usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))
+}
+
+/// Whether a caller's buffers, one for each field, have room for the values of all cells of slots
+/// behind those that are there. What the metadata says of the tiles is enough, as decoded
+/// tiles are as long as it says.
+pub(super) fn have_room(
+    query: &SparseQuery,
+    slots: &[BatchTile<'_>],
+    memory: &CallerMemory<'_, '_>,
+) -> Result<bool> {
+    let memory = memory.columns.iter().zip(&memory.progress.written);
+    for (i, (bound, (column, written))) in query.fields.iter().zip(memory).enumerate() {
+        if !bound.column_type.is_var() {
+            continue;
+        }
+        let mut need = 0u64;
+        for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
+            let metadata = slot.fragment.loaded();
+            let bytes = match slot.field(i) {
+                Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
+                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
+                    metadata.var_tile_size(field, slot.tile.tile as u64)?
+                }
+                Some(field) => slot.view(field).map_or(0, |view| view.data.len() as u64),
+                None => (bound.fill.bytes.len() as u64).saturating_mul(slot.tile.cell_num.into()),
+            };
+            need = need.saturating_add(bytes);
+        }
+        if need > column.data.len().saturating_sub(written.data) as u64 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Prefetching: asks for the tiles of all fields that [`fill`] will load, so that those of the
@@ -77,6 +110,11 @@ pub(super) async fn fill(
                 let (tiles, _) = column.load(query).await?;
                 let column = gather_column(context, &bands, &tiles, bound)?;
                 Some(BatchColumn::Cells(column))
+            }
+            FieldOut::Var(out) => {
+                let (tiles, _) = column.load(query).await?;
+                gather_var(context, &bands, &tiles, bound, out)?;
+                None
             }
             FieldOut::Fixed(out) => place(query, column, &slots, &bands, &whole, out).await?,
             FieldOut::Words(WordsOut { ids, words }) => {
